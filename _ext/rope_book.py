@@ -1,0 +1,195 @@
+"""The book's own Sphinx extension: theorems, figures in the theme's colours, notebooks that travel, MathJax from disk."""
+
+import base64
+import html
+import io
+import json
+import re
+import shutil
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.docutils import SphinxDirective
+
+ROOT = Path(__file__).parent.parent
+FIGURES = ROOT / "figures" / "out"
+HEADS = re.compile(r"(Theorem|Corollary|Lemma|Proposition|Exercise) (\d+\.\d+)(?: \((.+?)\))?\.?$")
+INDEXED = ("Theorem", "Corollary", "Lemma", "Proposition")
+
+
+# -- Quotes that begin with "**Theorem 4.1 (name).**" ------------------------------------------------------------------
+
+
+def mark_quotes(app: Sphinx, doctree: nodes.document) -> None:
+    """Give such quotes a class and an anchor, and remember the theorems for the index."""
+    found = []
+    for quote in doctree.findall(nodes.block_quote):
+        head = next(iter(quote.findall(nodes.strong)), None)
+        if head is None or not isinstance(quote[0], nodes.paragraph) or quote[0][0] is not head:
+            continue
+        text = head.astext()
+        if text == "In this chapter.":
+            quote["classes"].append("rb-summary")
+        elif match := HEADS.match(text):
+            kind, number, name = match.groups()
+            anchor = f"{kind.lower()}-{number.replace('.', '-')}"
+            quote["ids"].append(anchor)
+            quote["classes"] += ["rb-statement", f"rb-{kind.lower()}"]
+            if kind in INDEXED:
+                found.append((kind, number, name or "", anchor))
+    app.env.metadata[app.env.docname]["theorems"] = found
+
+
+class theorem_list(nodes.General, nodes.Element):
+    """Placeholder that the post-transform fills once every page has been read."""
+
+
+class TheoremIndex(SphinxDirective):
+    """List all theorems of the book, in the order of its pages."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_reread()
+        return [theorem_list()]
+
+
+class FillTheoremIndex(SphinxPostTransform):
+    default_priority = 100
+
+    def run(self, **kwargs) -> None:
+        for placeholder in list(self.document.findall(theorem_list)):
+            items = nodes.bullet_list()
+            for page in self.env.toctree_includes.get(self.env.config.root_doc, []):
+                for kind, number, name, anchor in self.env.metadata[page].get("theorems", []):
+                    uri = self.app.builder.get_relative_uri(self.env.docname, page) + "#" + anchor
+                    label = f"{kind} {number}" + (f" ({name})" if name else "")
+                    link = nodes.reference("", label, refuri=uri, internal=True)
+                    items += nodes.list_item("", nodes.paragraph("", "", link))
+            placeholder.replace_self(items)
+
+
+# -- Links [Su et al. 2021](bibliography.md#su2021) --------------------------------------------------------------------
+
+
+def bibliography_anchors(app: Sphinx, env: BuildEnvironment) -> None:
+    """Tell MyST which entries the bibliography has, so that links reach them and a link to no entry is a warning."""
+    bibliography = env.get_domain("cite")
+    for place in bibliography.bibliographies:
+        slugs = env.metadata[place.docname].setdefault("myst_slugs", {})
+        slugs.update({key: (0, key, key) for key in bibliography.bibdata.data.entries})
+
+
+# -- Figures -----------------------------------------------------------------------------------------------------------
+
+
+class InlineFigures(SphinxPostTransform):
+    """In HTML, replace the picture of figure `fig-name` by figures/out/name.svg, drawn in the colours of the theme."""
+
+    default_priority = 10
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for figure in self.document.findall(nodes.figure):
+            name = next((i.removeprefix("fig-").replace("-", "_") for i in figure["ids"] if i.startswith("fig-")), None)
+            path = FIGURES / f"{name}.svg"
+            image = next(iter(figure.findall(nodes.image)), None)
+            if image is not None and path.exists():
+                markup = inline_svg(path.read_text(encoding="utf-8"), name, image.get("alt", ""))
+                image.replace_self(nodes.raw("", markup, format="html"))
+
+
+def inline_svg(text: str, name: str, alt: str) -> str:
+    """The <svg> element alone: ids made unique, black made the colour of the text, alt text as its label."""
+    svg = text[text.index("<svg") :]
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(r"#000000|#000\b|\bblack\b", "currentColor", svg)
+    svg = re.sub(r"<path(?![^>]*\b(?:style|fill)=)", '<path fill="currentColor"', svg)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    return re.sub(r"<svg ", f'<svg class="rb-figure" role="img" aria-label="{html.escape(alt)}" ', svg, count=1)
+
+
+# -- Notebooks that run in an empty folder -----------------------------------------------------------------------------
+
+
+def travelling_cell() -> dict:
+    """A first cell that carries rope_lib and figures as a zip archive which Python imports from."""
+    files = sorted(p for package in ("rope_lib", "figures") for p in (ROOT / package).glob("*.py"))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in files:
+            info = zipfile.ZipInfo(path.relative_to(ROOT).as_posix())  # a fixed date: the same bytes in each build
+            archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
+    lines = [
+        "# The code of the book travels in this cell: the packages rope_lib and figures (MIT licence), zipped.",
+        "# The chapter needs torch, numpy, sympy and matplotlib; no network.",
+        "import base64, pathlib, sys, tempfile",
+        "",
+        'archive = pathlib.Path(tempfile.mkdtemp()) / "book.zip"',
+        f'archive.write_bytes(base64.b64decode("{base64.b64encode(buffer.getvalue()).decode()}"))',
+        "sys.path.insert(0, str(archive))",
+    ]
+    source = [line + "\n" for line in lines[:-1]] + lines[-1:]
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "book-code",
+        "metadata": {"tags": ["hide-input"], "jupyter": {"source_hidden": True}},
+        "outputs": [],
+        "source": source,
+    }
+
+
+def pack_notebooks(app: Sphinx, exception: Exception | None) -> None:
+    """Replace the notebooks behind the download buttons by copies that carry the library."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        if notebook["cells"][0].get("id") != "book-code":
+            notebook["cells"].insert(0, travelling_cell())
+            path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+# -- The page ----------------------------------------------------------------------------------------------------------
+
+
+def no_buttons_without_address(app: Sphinx, config) -> None:
+    """While the repository's address is unset, a launch button would lead to somebody else's repository."""
+    if not config.html_theme_options.get("repository_url"):
+        config.html_theme_options.pop("launch_buttons", None)
+
+
+def describe_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """A meta description for each chapter: the text of its first quote."""
+    if doctree is None or 'name="description"' in context.get("metatags", ""):
+        return
+    quote = next((q for q in doctree.findall(nodes.block_quote) if "rb-summary" in q["classes"]), None)
+    text = quote[0].astext() if quote else next((p.astext() for p in doctree.findall(nodes.paragraph)), "")
+    text = " ".join(text.removeprefix("In this chapter.").split())
+    context["metatags"] = context.get("metatags", "") + f'\n<meta name="description" content="{html.escape(text)}" />'
+
+
+def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
+    """One file of MathJax 3, from the Python package that carries it."""
+    if exception is None and app.builder.format == "html":
+        package = Path(find_spec("sphinx-mathjax-offline").origin).parent
+        shutil.copyfile(package / "static" / "mathjax" / "tex-svg.js", Path(app.outdir) / "_static" / "tex-svg.js")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.add_node(theorem_list)
+    app.add_directive("theorem-index", TheoremIndex)
+    app.add_post_transform(FillTheoremIndex)
+    app.add_post_transform(InlineFigures)
+    app.connect("config-inited", no_buttons_without_address)
+    app.connect("doctree-read", mark_quotes)
+    app.connect("env-updated", bibliography_anchors)
+    app.connect("html-page-context", describe_page)
+    app.connect("build-finished", pack_notebooks)
+    app.connect("build-finished", copy_mathjax)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,39 @@
+"""Re-run the chapters and store them in canonical form: python -m chapters [notebook ...]
+
+Running twice leaves git clean. Nothing is written if a cell fails.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parent
+KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def run(path: Path) -> None:
+    """Execute one notebook in a fresh kernel and write it back."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(FOLDER)}},
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
+    ).execute()
+    notebook.metadata = {"kernelspec": KERNELSPEC}
+    for cell in notebook.cells:
+        cell.metadata = {key: cell.metadata[key] for key in ("mystnb", "tags") if key in cell.metadata}
+    nbformat.write(notebook, path)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or sorted(FOLDER.glob("*.ipynb")):
+        start = time.perf_counter()
+        print(f"{Path(name).name} ... ", end="", flush=True)
+        run(Path(name))
+        print(f"{time.perf_counter() - start:.0f} s")

@@ -1,0 +1,68 @@
+"""How fast each pair of dimensions turns, and the tables of cosines and sines."""
+
+import torch
+from torch import Tensor
+
+from rope_lib._checks import HALF, check_base, check_dim, check_positions
+
+
+def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch.device | str | None = None) -> Tensor:
+    """Angular velocities theta_i = base^(-2i / rotary_dim) for i = 0 .. rotary_dim/2 - 1.
+
+    Args:
+        rotary_dim: number of dimensions that are rotated; positive and even.
+        base: the base b > 1; it sets the slowest pair.
+        device: where the result lives.
+
+    Returns:
+        (rotary_dim // 2,) float64, in rad per token, falling from 1. On devices without float64 the tensor stays on
+        the CPU.
+
+    Raises:
+        TypeError, ValueError: rotary_dim is not a positive even int, or base is not above 1.
+
+    Source: Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2 (there i counts from 1).
+    """
+    check_dim(rotary_dim, "rotary_dim")
+    check_base(base)
+    exponent = torch.arange(0, rotary_dim, 2, dtype=torch.float64, device="cpu") / rotary_dim
+    return (base**-exponent).to(_float64_device(device))
+
+
+def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    """Tables of cos(m theta_i) and sin(m theta_i): angles in float64, rounded once to `dtype`.
+
+    Args:
+        positions: (...,) positions m in tokens; integers, or float32/float64 (fractional and negative ones are fine).
+        inv_freq: (rotary_dim // 2,) float64, in rad per token.
+        dtype: of the tables; float32 or float64.
+
+    Returns:
+        cos, sin: each (..., rotary_dim // 2), on the device of `positions`.
+
+    Raises:
+        TypeError: half-precision positions, frequencies or tables, which would spoil the angles.
+        ValueError: inv_freq is not a vector.
+    """
+    check_positions(positions)
+    if inv_freq.dtype != torch.float64:
+        raise TypeError(
+            f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64 "
+            "(was the module cast with .to(...), or the table made in float32?)"
+        )
+    if inv_freq.ndim != 1:
+        raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")
+    if dtype in HALF or not dtype.is_floating_point:
+        raise TypeError(
+            f"dtype is {dtype}; tables are float32 or float64 (apply_rotary_emb rotates half-precision "
+            "tensors in float32 and rounds once)"
+        )
+    device = _float64_device(positions.device)
+    angles = positions.to(device, torch.float64)[..., None] * inv_freq.to(device)
+    return angles.cos().to(positions.device, dtype), angles.sin().to(positions.device, dtype)
+
+
+def _float64_device(device: torch.device | str | None) -> torch.device:
+    """Apple's GPUs (mps) have no float64: angles are computed on the CPU for them."""
+    device = torch.get_default_device() if device is None else torch.device(device)
+    return torch.device("cpu") if device.type == "mps" else device

@@ -1,0 +1,34 @@
+"""Each definition as a plain loop over Python floats: slow, obvious, and what the tests trust."""
+
+from math import cos, sin
+
+
+def inverse_frequency(pair: int, dim: int, base: float = 10000.0) -> float:
+    """theta_i = base^(-2i / dim), in rad per token."""
+    return base ** (-2 * pair / dim)
+
+
+def sinusoidal_encoding(position: float, dim: int, base: float = 10000.0) -> list[float]:
+    """The code of one position: sin in the even places, cos in the odd ones (Vaswani et al. 2017, section 3.5)."""
+    code = []
+    for pair in range(dim // 2):
+        angle = position * inverse_frequency(pair, dim, base)
+        code += [sin(angle), cos(angle)]
+    return code
+
+
+def rotate(x: list[float], position: float, *, interleaved: bool, base: float = 10000.0) -> list[float]:
+    """R_m x for one vector at one position (Su et al. 2021, equation 15); `interleaved` as in `apply_rotary_emb`."""
+    dim, turned = len(x), list(x)
+    for pair in range(dim // 2):
+        first, second = (2 * pair, 2 * pair + 1) if interleaved else (pair, pair + dim // 2)
+        angle = position * inverse_frequency(pair, dim, base)
+        turned[first] = x[first] * cos(angle) - x[second] * sin(angle)
+        turned[second] = x[first] * sin(angle) + x[second] * cos(angle)
+    return turned
+
+
+def score(q: list[float], k: list[float], m: float, n: float, *, interleaved: bool, base: float = 10000.0) -> float:
+    """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16)."""
+    turned = (rotate(x, p, interleaved=interleaved, base=base) for x, p in ((q, m), (k, n)))
+    return sum(a * b for a, b in zip(*turned, strict=True))

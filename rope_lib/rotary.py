@@ -1,0 +1,142 @@
+"""Rotary position embedding: rotate pairs of dimensions by angles proportional to the position."""
+
+import torch
+from torch import Tensor, nn
+
+from rope_lib._checks import HALF, check_base, check_dim
+from rope_lib.frequencies import cos_sin, inverse_frequencies
+
+
+def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> Tensor:
+    """Rotate each pair of x by its angle: (x0, x1) -> (x0 cos - x1 sin, x0 sin + x1 cos).
+
+    Args:
+        x: (..., seq_len, head_dim), queries or keys.
+        cos, sin: (seq_len, rotary_dim // 2) for all rows alike, or with as many axes as x and sizes equal or 1 in
+            front, e.g. (batch, 1, seq_len, rotary_dim // 2) when each row has positions of its own.
+        interleaved: which dimensions form pair i. True: 2i and 2i+1 (the papers, GPT-J).
+            False: i and i + rotary_dim // 2 (GPT-NeoX, Hugging Face's Llama).
+
+    Returns:
+        A new tensor of x's shape, dtype and device. Half-precision x is rotated in float32 and rounded once.
+        Dimensions from rotary_dim on are passed through.
+
+    Raises:
+        TypeError, ValueError: the text says what arrived, what is needed and the likely cause.
+
+    Source: Su et al. 2021, equations 15 and 34.
+    """
+    _check_rotation(x, cos, sin)
+    rotary_dim = 2 * cos.shape[-1]
+    dtype = torch.promote_types(x.dtype, cos.dtype)
+    rotated, rest = x[..., :rotary_dim].to(dtype), x[..., rotary_dim:]
+    x0, x1 = rotated.unflatten(-1, (-1, 2)).unbind(-1) if interleaved else rotated.chunk(2, dim=-1)
+    y0, y1 = x0 * cos - x1 * sin, x0 * sin + x1 * cos
+    turned = torch.stack((y0, y1), dim=-1).flatten(-2) if interleaved else torch.cat((y0, y1), dim=-1)
+    return torch.cat((turned.to(x.dtype), rest), dim=-1)
+
+
+class RotaryEmbedding(nn.Module):
+    """Rotate queries and keys by their positions. No parameters, no buffers: casting the module cannot spoil its angles.
+
+    Args:
+        rotary_dim: rotated dimensions per head; positive and even, at most head_dim.
+        interleaved: layout of the pairs, as in `apply_rotary_emb`; no default, because mixing layouts fails silently.
+        base: sets the slowest pair.
+    """
+
+    def __init__(self, rotary_dim: int, *, interleaved: bool, base: float = 10000.0) -> None:
+        super().__init__()
+        check_dim(rotary_dim, "rotary_dim")
+        check_base(base)
+        self.rotary_dim, self.interleaved, self.base = rotary_dim, interleaved, base
+
+    def forward(self, q: Tensor, k: Tensor, *, positions: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Rotate q and k.
+
+        Args:
+            q: (..., seq_len, head_dim).
+            k: (..., seq_len, head_dim); fewer heads than q are fine.
+            positions: (seq_len,) in tokens, or shaped like the axes of q without head_dim; None means 0 .. seq_len - 1.
+
+        Returns:
+            The rotated q and k.
+
+        Raises:
+            As `cos_sin` and `apply_rotary_emb`.
+        """
+        if positions is None:
+            positions = torch.arange(q.shape[-2], device=q.device)
+        inv_freq = inverse_frequencies(self.rotary_dim, base=self.base, device=positions.device)
+        dtype = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
+        cos, sin = cos_sin(positions, inv_freq, dtype=dtype)
+        return tuple(apply_rotary_emb(x, cos, sin, interleaved=self.interleaved) for x in (q, k))
+
+    def extra_repr(self) -> str:
+        return f"{self.rotary_dim}, interleaved={self.interleaved}, base={self.base:g}"
+
+
+def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
+    """The dense block-diagonal R_m = diag(R(m theta_0), R(m theta_1), ...) in the interleaved layout.
+
+    For people and for tests: `apply_rotary_emb` gives R_m x without building it.
+
+    Args:
+        position: m, in tokens.
+        inv_freq: (head_dim // 2,) float64, in rad per token.
+
+    Returns:
+        (head_dim, head_dim) float64 on inv_freq's device; R_m @ x rotates the column vector x counter-clockwise.
+
+    Raises:
+        TypeError, ValueError: as `cos_sin`.
+
+    Source: Su et al. 2021, equation 15.
+    """
+    m = torch.as_tensor(position, dtype=torch.float64, device=inv_freq.device)
+    if m.ndim:
+        raise ValueError(f"position has shape {tuple(m.shape)}; it must be one number (stack the matrices yourself)")
+    cos, sin = cos_sin(m, inv_freq, dtype=torch.float64)
+    return torch.block_diag(*(torch.stack((c, -s, s, c)).view(2, 2) for c, s in zip(cos, sin, strict=True)))
+
+
+def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
+    """Raise for everything that would rotate silently by the wrong angle."""
+    if not x.is_floating_point():
+        raise TypeError(f"x has dtype {x.dtype}; it must be a real floating-point tensor")
+    if cos.dtype in HALF or sin.dtype in HALF or not (cos.is_floating_point() and sin.is_floating_point()):
+        raise TypeError(
+            f"cos and sin have dtypes {cos.dtype} and {sin.dtype}; they must be float32 or float64 "
+            "(did .to(bfloat16) or autocast reach the tables?)"
+        )
+    if cos.shape != sin.shape:
+        raise ValueError(f"cos has shape {tuple(cos.shape)}, sin {tuple(sin.shape)}; they must be equal")
+    if not cos.device == sin.device == x.device:
+        raise ValueError(
+            f"x is on {x.device}, cos on {cos.device}, sin on {sin.device}; they must share a device "
+            "(make the tables from positions on x's device)"
+        )
+    if x.ndim < 2 or cos.ndim < 2:
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}, cos {tuple(cos.shape)}; x must be (..., seq_len, head_dim) and "
+            "cos (..., seq_len, rotary_dim // 2): for a single token, add the axis with x[None]"
+        )
+    if cos.ndim not in (2, x.ndim):
+        raise ValueError(
+            f"x has {x.ndim} axes and cos {cos.ndim}; cos needs 2 or {x.ndim}, or else batch could be taken for heads: "
+            "did you forget cos.unsqueeze(-3)?"
+        )
+    if x.shape[-2] != cos.shape[-2]:
+        raise ValueError(
+            f"seq_len of x is {x.shape[-2]}, of cos {cos.shape[-2]}; x must be (..., seq_len, head_dim): "
+            "did you forget x.transpose(1, 2), or are the tables too short?"
+        )
+    if 2 * cos.shape[-1] > x.shape[-1]:
+        raise ValueError(
+            f"cos has {cos.shape[-1]} columns, which rotate {2 * cos.shape[-1]} dimensions, but head_dim of x is "
+            f"{x.shape[-1]}; cos must have rotary_dim // 2 columns (are your tables doubled to the full width?)"
+        )
+    if any(c not in (1, n) for c, n in zip(cos.shape[:-2], x.shape[x.ndim - cos.ndim : -2], strict=True)):
+        raise ValueError(
+            f"x has shape {tuple(x.shape)}, cos {tuple(cos.shape)}; each leading axis of cos must be 1 or equal to x's"
+        )

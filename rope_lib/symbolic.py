@@ -1,0 +1,81 @@
+"""Symbols for the derivations: the rotation, and claims that a computer algebra system must confirm or refute."""
+
+import sympy as sp
+
+
+class NotProved(AssertionError):
+    """A claimed identity that did not reduce to zero; the text names a point where it fails, if there is one."""
+
+
+def rotation(angle: sp.Expr) -> sp.Matrix:
+    """R(a) = [[cos a, -sin a], [sin a, cos a]]: counter-clockwise by `angle` (rad)."""
+    return sp.Matrix([[sp.cos(angle), -sp.sin(angle)], [sp.sin(angle), sp.cos(angle)]])
+
+
+def proved(lhs, rhs) -> sp.Eq:
+    """Return the equation lhs = rhs for display after reducing lhs - rhs to zero for all values of its symbols.
+
+    Args:
+        lhs, rhs: sympy expressions, or matrices of one shape. What is passed unevaluated, such as
+            sp.MatMul(A, B), is shown as it stands and evaluated for the check.
+
+    Raises:
+        NotProved: the difference did not reduce; the text gives a counter-example where one is found.
+        ValueError: matrices of different shapes.
+    """
+    for entry in _difference(lhs, rhs):
+        if not _is_zero(entry):
+            values = _counter_example(entry)
+            found = "no counter-example found, so it may be true but unproved" if values is None else f"false at {values}"
+            raise NotProved(f"lhs - rhs reduces to {sp.simplify(entry)}, not to 0; {found}")
+    return sp.Eq(lhs, rhs, evaluate=False)
+
+
+def refuted(lhs, rhs, at: dict) -> sp.Ne:
+    """Return lhs != rhs, evaluated `at` a point, after checking that the two sides really differ there.
+
+    Args:
+        lhs, rhs: sympy expressions, or matrices of one shape.
+        at: a value for each symbol.
+
+    Raises:
+        AssertionError: the sides agree at that point, or symbols are left over.
+    """
+    left, right = (sp.simplify(sp.sympify(side).doit().subs(at)) for side in (lhs, rhs))
+    if left.free_symbols | right.free_symbols:
+        raise AssertionError(f"no value given for {left.free_symbols | right.free_symbols}")
+    if all(_is_zero(entry) for entry in _difference(left, right)):
+        raise AssertionError(f"both sides are {left} at {at}: this point refutes nothing")
+    return sp.Ne(left, right, evaluate=False)
+
+
+def _difference(lhs, rhs) -> list[sp.Expr]:
+    lhs, rhs = sp.sympify(lhs).doit(), sp.sympify(rhs).doit()
+    if getattr(lhs, "shape", None) != getattr(rhs, "shape", None):
+        raise ValueError(f"lhs has shape {getattr(lhs, 'shape', ())}, rhs {getattr(rhs, 'shape', ())}")
+    difference = lhs - rhs
+    return list(sp.Matrix(difference)) if hasattr(difference, "shape") else [difference]
+
+
+def _is_zero(expr: sp.Expr) -> bool:
+    """Try the cheapest reduction first. Only an exact zero counts; nothing here is numerical."""
+    if _counter_example(expr) is not None:
+        return False
+    reductions = (sp.expand, lambda e: sp.expand(sp.expand_trig(e.rewrite(sp.cos))), sp.simplify, _exponential_form)
+    return any(reduce(expr) == 0 for reduce in reductions)
+
+
+def _exponential_form(expr: sp.Expr) -> sp.Expr:
+    return sp.simplify(sp.expand(sp.expand(expr.rewrite(sp.exp), complex=True)))
+
+
+def _counter_example(expr: sp.Expr) -> dict | None:
+    """Values for the symbols at which expr is clearly not zero, or None. Fixed values, so the text never changes."""
+    symbols = sorted(expr.free_symbols, key=str)
+    for shift in range(3):
+        primes = [sp.prime(i + shift + 1) for i in range(len(symbols))]
+        values = {s: p if s.is_integer else sp.Rational(p, i + 3) for i, (s, p) in enumerate(zip(symbols, primes, strict=True))}
+        value = expr.subs(values)
+        if value.is_number and abs(value.evalf(30)) > 1e-20:
+            return values
+    return None
