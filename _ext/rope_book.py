@@ -1,4 +1,4 @@
-"""The book's own Sphinx extension: theorems, figures in the theme's colours, notebooks that travel, MathJax from disk."""
+"""The book's own Sphinx extension: theorems, figures in the theme's colours, notebooks that travel, local MathJax."""
 
 import base64
 import html
@@ -29,8 +29,8 @@ def mark_quotes(app: Sphinx, doctree: nodes.document) -> None:
     """Give such quotes a class and an anchor, and remember the theorems for the index."""
     found = []
     for quote in doctree.findall(nodes.block_quote):
-        head = next(iter(quote.findall(nodes.strong)), None)
-        if head is None or not isinstance(quote[0], nodes.paragraph) or quote[0][0] is not head:
+        head = next((child for child in quote[0] if child.astext()), None)  # MyST puts an empty text in front
+        if not isinstance(head, nodes.strong):
             continue
         text = head.astext()
         if text == "In this chapter.":
@@ -58,6 +58,8 @@ class TheoremIndex(SphinxDirective):
 
 
 class FillTheoremIndex(SphinxPostTransform):
+    """Fill the placeholder with links, page by page in the order of the table of contents."""
+
     default_priority = 100
 
     def run(self, **kwargs) -> None:
@@ -107,7 +109,6 @@ def inline_svg(text: str, name: str, alt: str) -> str:
     svg = text[text.index("<svg") :]
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     svg = re.sub(r"#000000|#000\b|\bblack\b", "currentColor", svg)
-    svg = re.sub(r"<path(?![^>]*\b(?:style|fill)=)", '<path fill="currentColor"', svg)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     return re.sub(r"<svg ", f'<svg class="rb-figure" role="img" aria-label="{html.escape(alt)}" ', svg, count=1)
 

@@ -1,4 +1,4 @@
-"""Re-run the chapters and store them in canonical form: python -m chapters [notebook ...]
+"""Re-run the chapters, store them in canonical form: python -m chapters [notebook ...]
 
 Running twice leaves git clean. Nothing is written if a cell fails.
 """
@@ -27,7 +27,11 @@ def run(path: Path) -> None:
     ).execute()
     notebook.metadata = {"kernelspec": KERNELSPEC}
     for cell in notebook.cells:
-        cell.metadata = {key: cell.metadata[key] for key in ("mystnb", "tags") if key in cell.metadata}
+        cell.metadata = {
+            key: cell.metadata[key]
+            for key in ("mystnb", "tags")
+            if key in cell.metadata
+        }
     nbformat.write(notebook, path)
 
 

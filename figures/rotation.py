@@ -63,7 +63,7 @@ def draw_solutions(*, theta: float = np.pi / 7, zeta: float = 1.08, steps: int =
 
 @styled
 def draw_aliases(*, theta: float = 0.5, turns: tuple[int, ...] = (0, 1), length: int = 9) -> Figure:
-    """Speeds that differ by full turns agree at every whole position and nowhere else."""
+    """Speeds that differ by full turns give the same angle at every whole position."""
     m = np.linspace(0, length - 1, 2001)
     figure = Figure(figsize=(WIDTH, 2.4))
     ax = figure.subplots()
@@ -168,5 +168,3 @@ def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> Non
             "shrinkB": 0,
         },
     )
-
-

@@ -23,7 +23,7 @@ def check_base(base: float) -> None:
 
 
 def check_positions(positions: Tensor) -> None:
-    """Require a real tensor that holds positions exactly. Negative and fractional positions are angles like any other."""
+    """Require a real tensor that holds positions exactly; negative and fractional ones are fine."""
     if not isinstance(positions, Tensor):
         raise TypeError(f"positions is a {type(positions).__name__}; it must be a tensor, e.g. torch.arange(seq_len)")
     if positions.dtype in HALF:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from rope_lib._checks import HALF, check_base, check_dim
+from rope_lib._checks import HALF, check_base, check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
@@ -37,7 +37,7 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
 
 
 class RotaryEmbedding(nn.Module):
-    """Rotate queries and keys by their positions. No parameters, no buffers: casting the module cannot spoil its angles.
+    """Rotate queries and keys by their positions. It has no buffers, so casting the module cannot spoil its angles.
 
     Args:
         rotary_dim: rotated dimensions per head; positive and even, at most head_dim.
@@ -67,12 +67,14 @@ class RotaryEmbedding(nn.Module):
         """
         if positions is None:
             positions = torch.arange(q.shape[-2], device=q.device)
+        check_positions(positions)
         inv_freq = inverse_frequencies(self.rotary_dim, base=self.base, device=positions.device)
         dtype = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
         cos, sin = cos_sin(positions, inv_freq, dtype=dtype)
         return tuple(apply_rotary_emb(x, cos, sin, interleaved=self.interleaved) for x in (q, k))
 
     def extra_repr(self) -> str:
+        """What repr shows between the brackets."""
         return f"{self.rotary_dim}, interleaved={self.interleaved}, base={self.base:g}"
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_dim
+from rope_lib._checks import check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 from rope_lib.rotary import rotation_matrix
 
@@ -28,6 +28,7 @@ def sinusoidal_encoding(
     Source: Vaswani et al. 2017, section 3.5.
     """
     check_dim(dim, "dim")
+    check_positions(positions)
     cos, sin = cos_sin(positions, inverse_frequencies(dim, base=base, device=positions.device), dtype=dtype)
     return torch.stack((sin, cos), dim=-1).flatten(-2)
 

@@ -26,7 +26,9 @@ def proved(lhs, rhs) -> sp.Eq:
     for entry in _difference(lhs, rhs):
         if not _is_zero(entry):
             values = _counter_example(entry)
-            found = "no counter-example found, so it may be true but unproved" if values is None else f"false at {values}"
+            found = (
+                "no counter-example found, so it may be true but unproved" if values is None else f"false at {values}"
+            )
             raise NotProved(f"lhs - rhs reduces to {sp.simplify(entry)}, not to 0; {found}")
     return sp.Eq(lhs, rhs, evaluate=False)
 
@@ -74,7 +76,10 @@ def _counter_example(expr: sp.Expr) -> dict | None:
     symbols = sorted(expr.free_symbols, key=str)
     for shift in range(3):
         primes = [sp.prime(i + shift + 1) for i in range(len(symbols))]
-        values = {s: p if s.is_integer else sp.Rational(p, i + 3) for i, (s, p) in enumerate(zip(symbols, primes, strict=True))}
+        values = {
+            s: p if s.is_integer else sp.Rational(p, i + 3)
+            for i, (s, p) in enumerate(zip(symbols, primes, strict=True))
+        }
         value = expr.subs(values)
         if value.is_number and abs(value.evalf(30)) > 1e-20:
             return values

@@ -1,0 +1,60 @@
+# Two commands are the whole set-up: `make book` and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+PORT ?= 8000
+# Another PYTHON gets an environment of its own: .venv-python3.12
+VENV ?= .venv$(filter-out -python3,-$(notdir $(PYTHON)))
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
+fail = { echo "Error: $(1)" >&2; exit 1; }
+
+.PHONY: help book test serve notebook chapters figures lint clean
+.DEFAULT_GOAL := help
+
+help:  ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+book: $(VENV)/book.stamp  ## render the pages into _build/html
+	@rm -rf _build
+	@$(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
+		{ cat $(VENV)/build.log; $(call fail,the build failed; each warning above counts as an error); }
+	@echo "The book is in _build/html. Open _build/html/index.html in a browser, or run: make serve"
+
+test: $(VENV)/test.stamp lint book  ## lint, prove, re-run every chapter, look at the pages
+	@$(BIN)/python -m pytest --nbval tests chapters
+
+serve: book  ## serve the pages on http://localhost:8000 (PORT=...)
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+notebook: $(VENV)/test.stamp  ## open the chapters in JupyterLab
+	@$(BIN)/jupyter lab --notebook-dir chapters
+
+chapters: $(VENV)/test.stamp  ## re-run all chapters and store them in canonical form
+	@$(BIN)/ruff format --quiet chapters
+	@$(BIN)/python -m chapters
+
+figures: $(VENV)/test.stamp  ## draw all figures into figures/out
+	@$(BIN)/python -m figures
+
+lint: $(VENV)/test.stamp  ## check style and format
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+
+clean:  ## remove the pages and the environments
+	@rm -rf _build .venv .venv-*
+
+$(VENV)/python.stamp:
+	@command -v $(PYTHON) > /dev/null || $(call fail,there is no $(PYTHON) here; name a Python 3.11 to 3.13 as in: PYTHON=python3.12 make book)
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+		$(call fail,the book needs Python 3.11 to 3.13 and $(PYTHON) is another; name one as in: PYTHON=python3.12 make book)
+	@$(PYTHON) -m venv --clear $(VENV) > /dev/null || $(call fail,$(PYTHON) cannot make an environment; on Debian install the package python3-venv)
+	@touch $@
+
+$(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt
+	@echo "Installing what the pages need into $(VENV) (once, a minute) ..."
+	@$(PIP) -r requirements-book.txt > $(VENV)/install.log 2>&1 || $(call fail,pip could not install requirements-book.txt: is there a network? Its last words: $$(grep ERROR $(VENV)/install.log | tail -n 1) (all in $(VENV)/install.log))
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/book.stamp requirements.txt pyproject.toml
+	@echo "Installing what the tests need into $(VENV) (once, some minutes: torch is large) ..."
+	@$(PIP) -r requirements.txt > $(VENV)/install.log 2>&1 && \
+		$(PIP) --no-deps --no-build-isolation -e . >> $(VENV)/install.log 2>&1 || $(call fail,pip could not install requirements.txt: is there a network? Its last words: $$(grep ERROR $(VENV)/install.log | tail -n 1) (all in $(VENV)/install.log))
+	@touch $@

@@ -1,0 +1,153 @@
+"""The rules that keep the chapters readable everywhere: in the book, on GitHub, in JupyterLab, on Colab."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import ROOT
+
+import figures
+
+CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+TAGS = {"hide-cell", "hide-input", "nbval-ignore-output"}
+SECTIONS = ("## Exercises", "## What the sources say", "## Further reading")
+FORBIDDEN = {  # works in one place and fails in another
+    r"^(```|~~~)\{|^:::": "a directive",
+    r"\\begin\{align\*?\}|\\label|\\eqref": "bare align, \\label or \\eqref",
+    r"^\$\$.*\$\$ *\([\w-]+\)": "an equation label",
+    r"\{[a-z]+\}`": "a role",
+    r"^\([\w-]+\)=": "a target",
+    r"\[\^\w+\]": "a footnote",
+    r"^\s*[-*] \[[ x]\]": "a task list",
+    r"> \[!": "a GitHub alert",
+    r"!\[[^\]]*\]\((?!http)": "a relative image",
+    r"<div": "a div",
+}
+
+chapters = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+
+
+def cells(path: Path, kind: str) -> list:
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+
+
+def lines_outside_math(source: str) -> list[str]:
+    return re.sub(r"\$\$.+?\$\$", "", source, flags=re.DOTALL).splitlines()
+
+
+def test_there_are_chapters():
+    assert len(CHAPTERS) >= 3
+
+
+@chapters
+def test_canonical_form(path):
+    text = path.read_text(encoding="utf-8")
+    notebook = nbformat.reads(text, as_version=4)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    assert set(notebook.metadata) == {"kernelspec"}
+    assert text == nbformat.writes(notebook) + "\n"
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
+    for cell in notebook.cells:
+        assert set(cell.metadata) <= {"tags", "mystnb"}, cell.id
+        assert set(cell.metadata.get("tags", [])) <= TAGS, cell.id
+        assert cell.source.strip(), cell.id
+
+
+@chapters
+def test_every_cell_was_run_in_order_without_a_word_on_stderr(path):
+    code = cells(path, "code")
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1)), "run `make chapters`"
+    for cell in code:
+        for output in cell.outputs:
+            assert output.output_type != "error", cell.source
+            assert output.get("name") != "stderr", cell.source
+
+
+@chapters
+def test_code_is_short_and_defines_nothing(path):
+    for cell in cells(path, "code"):
+        assert len(cell.source.splitlines()) <= 12, cell.source
+        assert not re.search(r"^\s*(class|def|async def) ", cell.source, re.MULTILINE), cell.source
+        assert not cell.source.rstrip().endswith(";"), cell.source
+
+
+@chapters
+def test_compared_output_holds_nothing_that_changes_from_run_to_run(path):
+    for cell in cells(path, "code"):
+        if "nbval-ignore-output" in cell.metadata.get("tags", []):
+            continue
+        shown = json.dumps([output for output in cell.outputs if output.output_type == "stream"])
+        assert not re.search(r"/home|/tmp|/root|0x[0-9a-f]{6}|\bcuda\b|\bcpu\b", shown), shown
+        assert not re.search(r"\d\.\d{8}", shown), f"more digits than two machines share: {shown}"
+
+
+@chapters
+def test_figures_have_a_caption_a_name_and_a_text(path):
+    drawn = 0
+    for cell in cells(path, "code"):
+        pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
+        if not pictures and "draw_" not in cell.source:
+            continue
+        drawn += 1
+        match = re.fullmatch(r"figures\.(draw_\w+)\(\)", cell.source)
+        assert match, f"a figure cell is one call without parameters, so that the page can show its SVG: {cell.source}"
+        assert match[1] in figures.__all__
+        assert len(pictures) == 1, "no picture is stored: is `%matplotlib inline` in the first cell?"
+        settings = cell.metadata["mystnb"]
+        assert settings["figure"]["name"] == "fig-" + match[1].removeprefix("draw_").replace("_", "-")
+        assert settings["figure"]["caption"].endswith(".")
+        assert len(settings["image"]["alt"]) > 40
+    assert drawn >= 3
+
+
+@chapters
+def test_markdown_reads_the_same_everywhere(path):
+    for cell in cells(path, "markdown"):
+        for line in lines_outside_math(cell.source):
+            for pattern, what in FORBIDDEN.items():
+                assert not re.search(pattern, line), f"{what}: {line}"
+            if line.startswith("|"):
+                assert not any("|" in math for math in re.findall(r"\$([^$]*)\$", line)), (
+                    f"| in math in a table: {line}"
+                )
+        for equation in re.findall(r"\$\$(.+?)\$\$", cell.source, flags=re.DOTALL):
+            outside_matrices = re.sub(r"(?s)\\begin\{pmatrix\}.*?\\end\{pmatrix\}", "", equation)
+            assert not ("\\tag" in equation and "\\\\" in outside_matrices), f"\\tag with two lines: {equation}"
+        assert cell.source.count("$$") % 2 == 0, cell.source
+
+
+@chapters
+def test_form_of_a_chapter(path):
+    text = "\n".join(cell.source for cell in cells(path, "markdown"))
+    headings = re.findall(r"^#.*$", text, re.MULTILINE)
+    assert sum(heading.startswith("# ") for heading in headings) == 1
+    assert [heading for heading in headings if heading in SECTIONS] == list(SECTIONS)
+    assert "> **In this chapter.**" in text
+    assert "**Time:**" in text
+    assert "**Next:**" in text
+    assert len(re.findall(r"\*\*Exercise \d+\.\d+ \(★+, \d+ minutes\)\.\*\*", text)) >= 3
+    assert text.count("**Exercise") <= text.count("<summary>Solution") + len(
+        [cell for cell in cells(path, "code") if cell.metadata.get("mystnb", {}).get("code_prompt_show")]
+    )
+
+
+@chapters
+def test_numbers_of_statements_and_equations_are_unique_and_of_this_chapter(path):
+    text = "\n".join(cell.source for cell in cells(path, "markdown"))
+    chapter = str(int(path.stem[:2]))
+    for pattern in (r"\\tag\{([\d.]+)\}", r"^> \*\*(?:Theorem|Corollary) ([\d.]+) ?\(?", r"^> \*\*Exercise ([\d.]+)"):
+        numbers = [number.rstrip(".") for number in re.findall(pattern, text, re.MULTILINE)]
+        assert len(numbers) == len(set(numbers)), numbers
+        assert all(number.split(".")[0] == chapter for number in numbers), numbers
+        assert [int(number.split(".")[1]) for number in numbers] == list(range(1, len(numbers) + 1)), numbers
+
+
+@chapters
+def test_each_chapter_proves(path):
+    code = "\n".join(cell.source for cell in cells(path, "code"))
+    assert code.count("proved(") >= 10
+    assert "refuted(" in code
+    assert "assert_close" in code

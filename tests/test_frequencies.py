@@ -1,0 +1,89 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rope_lib import cos_sin, inverse_frequencies, reference
+
+bases = st.floats(1.5, 1e7)
+dims = st.integers(1, 128).map(lambda pairs: 2 * pairs)
+
+
+@given(dims, bases)
+def test_frequencies_are_the_definition(dim, base):
+    loop = [reference.inverse_frequency(i, dim, base) for i in range(dim // 2)]
+    assert inverse_frequencies(dim, base=base).tolist() == pytest.approx(loop, rel=1e-14)
+
+
+def test_frequencies_by_hand():
+    assert inverse_frequencies(4, base=100).tolist() == pytest.approx([1, 0.1], rel=1e-15)
+    assert inverse_frequencies(2).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("base", [1e4, 5e5, 1e6])
+@pytest.mark.parametrize("position", [0, 1, -3, 4095, 131_071, 999_999, 1_000_000])
+def test_tables_are_right_to_one_rounding_up_to_a_million(position, base):
+    cos, sin = cos_sin(torch.tensor(position), inverse_frequencies(128, base=base))
+    angles = [position * reference.inverse_frequency(i, 128, base) for i in range(64)]
+    # Half a unit in the last place of float32 below 1 is 2^-25; the angle itself is off by at most 1e6 * 2^-52.
+    assert max(abs(c - math.cos(a)) for c, a in zip(cos.tolist(), angles, strict=True)) < 3.1e-8
+    assert max(abs(s - math.sin(a)) for s, a in zip(sin.tolist(), angles, strict=True)) < 3.1e-8
+
+
+@given(st.floats(-1e5, 1e5), dims)
+def test_cos_and_sin_lie_on_the_unit_circle(position, dim):
+    cos, sin = cos_sin(torch.tensor(position, dtype=torch.float64), inverse_frequencies(dim), dtype=torch.float64)
+    torch.testing.assert_close(cos**2 + sin**2, torch.ones(dim // 2, dtype=torch.float64), rtol=0, atol=1e-15)
+
+
+def test_shapes_follow_the_positions():
+    inv_freq = inverse_frequencies(8)
+    for shape in ((), (5,), (2, 5), (0,), (2, 1, 5)):
+        cos, sin = cos_sin(torch.zeros(shape, dtype=torch.int64), inv_freq)
+        assert cos.shape == sin.shape == (*shape, 4)
+        assert cos.dtype == sin.dtype == torch.float32
+
+
+def test_a_default_device_of_meta_does_not_spoil_the_frequencies():
+    with torch.device("meta"):
+        real = inverse_frequencies(4, device="cpu")
+    assert real.tolist() == inverse_frequencies(4).tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: inverse_frequencies(7), ValueError, "rotary_dim is 7; it must be positive and even"),
+        (lambda: inverse_frequencies(0), ValueError, "rotary_dim is 0"),
+        (lambda: inverse_frequencies(8.0), TypeError, "rotary_dim is 8.0; it must be an int"),
+        (lambda: inverse_frequencies(True), TypeError, "rotary_dim is True"),
+        (lambda: inverse_frequencies(8, base=1), ValueError, "base is 1; it must be a finite number above 1"),
+        (lambda: inverse_frequencies(8, base=math.nan), ValueError, "base is nan"),
+        (lambda: cos_sin([0, 1], inverse_frequencies(8)), TypeError, "positions is a list; it must be a tensor"),
+        (
+            lambda: cos_sin(torch.arange(4).bfloat16(), inverse_frequencies(8)),
+            TypeError,
+            "cannot tell position 2048 from 2049.*autocast",
+        ),
+        (lambda: cos_sin(torch.ones(4).bool(), inverse_frequencies(8)), TypeError, "is it a mask"),
+        (lambda: cos_sin(torch.arange(4), inverse_frequencies(8).float()), TypeError, "angles need torch.float64"),
+        (lambda: cos_sin(torch.arange(4), inverse_frequencies(8).bfloat16()), TypeError, r"cast with \.to"),
+        (lambda: cos_sin(torch.arange(4), inverse_frequencies(8)[None]), ValueError, r"shape \(1, 4\); it must be"),
+        (
+            lambda: cos_sin(torch.arange(4), inverse_frequencies(8), dtype=torch.bfloat16),
+            TypeError,
+            "tables are float32 or float64",
+        ),
+    ],
+)
+def test_errors_say_what_arrived_and_what_is_needed(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_float16_positions_really_would_merge():
+    """The number in the error text: bfloat16 merges 256 and 257 already, float16 2048 and 2049."""
+    assert torch.tensor(2049).half() == torch.tensor(2048).half()
+    assert torch.tensor(2049).bfloat16() == torch.tensor(2048).bfloat16()

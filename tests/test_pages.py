@@ -1,0 +1,168 @@
+"""The built pages in a real browser: from disk and from a server, light and dark, wide and narrow."""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+
+import pytest
+from conftest import HTML
+from playwright.sync_api import sync_playwright
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PAGES = ["chapters/" + name for name in (
+    "index.html", "02_sinusoidal_encoding.html", "04_rope_from_complex_numbers.html", "05_rotation_matrix.html",
+    "notation.html", "theorems.html", "bibliography.html",
+)]  # fmt: skip
+WITH_MATH = {"02_sinusoidal_encoding", "04_rope_from_complex_numbers", "05_rotation_matrix", "notation"}
+
+if CHROMIUM is None:
+    if os.environ.get("CI") == "true":
+        raise RuntimeError("no Chromium found: install it, or the pages are not tested")
+    pytest.skip(
+        "no Chromium found (Debian: apt-get install chromium): the pages are not tested", allow_module_level=True
+    )
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server(html):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html))) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+class Visit:
+    """One page, opened and typeset, with all that it asked for and complained about."""
+
+    def __init__(self, browser, address, *, width=1280, scheme="light"):
+        self.context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.requests, self.complaints = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.goto(address, wait_until="load")
+        self.page.evaluate("window.MathJax?.startup?.promise")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.context.close()
+
+
+def test_the_list_of_pages_is_complete(html):
+    assert sorted(PAGES) == sorted(f"chapters/{path.name}" for path in (html / "chapters").glob("*.html"))
+
+
+@pytest.mark.parametrize("from_server", [False, True], ids=["disk", "server"])
+@pytest.mark.parametrize("name", PAGES)
+def test_page_needs_nothing_from_outside_and_works(name, from_server, browser, server, request):
+    origin = server if from_server else HTML.as_uri()
+    with Visit(browser, f"{origin}/{name}") as visit:
+        outside = [url for url in visit.requests if not url.startswith((origin, "data:", "blob:"))]
+        assert outside == []
+        assert visit.complaints == []
+        stem = name.split("/")[1].removesuffix(".html")
+        assert (visit.page.locator("mjx-container").count() > 0) is (stem in WITH_MATH)
+        assert visit.page.locator("mjx-merror").count() == 0
+        assert visit.page.get_by_text("\\tag{").count() == 0
+        print(f"{name}: {len(visit.requests)} requests, all to the book")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_out_of_reach_on_a_phone(name, browser):
+    with Visit(browser, f"{HTML.as_uri()}/{name}", width=360) as visit:
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
+        unreachable = visit.page.evaluate(
+            """() => [...document.querySelectorAll('article *')].filter(node => {
+                const box = node.getBoundingClientRect();
+                if (!box.width || !box.height || (box.right <= 361 && box.left >= -1)) return false;
+                if (getComputedStyle(node).position === 'absolute' || node.closest('mjx-assistive-mml')) return false;
+                if (node.ownerSVGElement) return false;  // clipped by its <svg>, which is looked at itself
+                for (let up = node; up.tagName !== 'ARTICLE'; up = up.parentElement) {
+                    const frame = up.getBoundingClientRect();
+                    const scrolls = ['auto', 'scroll'].includes(getComputedStyle(up).overflowX);
+                    if (scrolls && frame.right <= 361 && box.left + up.scrollLeft >= frame.left - 20) return false;
+                }
+                return true;
+            }).map(node => node.outerHTML.slice(0, 150))"""
+        )
+        assert unreachable == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_follow_the_theme(scheme, browser):
+    def luminance(colour):
+        return sum(map(int, colour[colour.index("(") + 1 : -1].split(",")[:3])) / 3
+
+    with Visit(browser, f"{HTML.as_uri()}/{PAGES[1]}", scheme=scheme) as visit:
+        style = "node => getComputedStyle(node)"
+        ink = visit.page.locator("svg.rb-figure").first.evaluate(f"{style.replace('(node)', '(node).fill')}")
+        paper = visit.page.locator("body").evaluate(f"{style.replace('(node)', '(node).backgroundColor')}")
+        assert (luminance(ink) > 170) is (scheme == "dark")
+        assert (luminance(paper) < 80) is (scheme == "dark")
+        assert abs(luminance(ink) - luminance(paper)) > 120
+        widths = visit.page.locator("svg.rb-figure").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().width)"
+        )
+        assert len(widths) >= 5
+        assert min(widths) > 500
+
+
+def test_search_finds_a_theorem_from_disk(browser):
+    with Visit(browser, f"{HTML.as_uri()}/search.html?q=reflection") as visit:
+        visit.page.locator("#search-results li a").first.wait_for(timeout=10_000)
+        found = visit.page.locator("#search-results li a").all_text_contents()
+        assert any("complex numbers" in title for title in found)
+        assert visit.complaints == []
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_sidebar_button_and_search_box(width, browser):
+    with Visit(browser, f"{HTML.as_uri()}/{PAGES[2]}", width=width) as visit:
+        sidebar = visit.page.locator("#pst-primary-sidebar, .bd-sidebar-primary").first
+        before = sidebar.bounding_box()
+        visit.page.locator("button.primary-toggle:visible, label.primary-toggle:visible").first.click()
+        visit.page.wait_for_timeout(600)
+        assert sidebar.bounding_box() != before or not sidebar.is_visible()
+    with Visit(browser, f"{HTML.as_uri()}/{PAGES[2]}") as visit:
+        boxes = visit.page.locator("input[type=search]:visible, button.search-button-field:visible")
+        assert boxes.count() == 1
+
+
+def test_solutions_are_folded_and_open(browser):
+    with Visit(browser, f"{HTML.as_uri()}/{PAGES[2]}") as visit:
+        folded = visit.page.locator("details.hide")
+        assert folded.count() >= 3
+        assert not folded.first.evaluate("node => node.open")
+        folded.first.locator("summary").click()
+        assert folded.first.evaluate("node => node.open")
+
+
+def test_buttons_offer_the_notebook_and_no_launch_without_an_address(browser, html):
+    with Visit(browser, f"{HTML.as_uri()}/{PAGES[2]}") as visit:
+        links = visit.page.locator("a").evaluate_all("all => all.map(one => one.href)")
+        notebooks = [link for link in links if link.endswith(".ipynb")]
+        assert notebooks
+        assert all((html / link.removeprefix(HTML.as_uri() + "/")).exists() for link in notebooks)
+        assert not any("colab" in link or "mybinder" in link for link in links)

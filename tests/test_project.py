@@ -1,0 +1,93 @@
+"""The promises of the project's own files."""
+
+import re
+import subprocess
+import tomllib
+from importlib.metadata import version
+
+import pytest
+import yaml
+from conftest import ROOT
+
+
+def requirements():
+    lines = [
+        line
+        for name in ("requirements-book.txt", "requirements.txt")
+        for line in (ROOT / name).read_text().splitlines()
+    ]
+    return [line.split("#")[0].strip() for line in lines if line and line[0] not in "#-"]
+
+
+def test_environment_is_the_lock():
+    assert int(version("jupyter-book").split(".")[0]) < 2
+    for line in requirements():
+        name, pinned = line.split("==")
+        assert version(name).split("+")[0] == pinned, line
+
+
+def test_library_asks_for_lower_bounds_only():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = project["dependencies"] + project["optional-dependencies"]["symbolic"]
+    assert all(re.fullmatch(r"[a-z]+>=[\d.]+", line) for line in asked)
+
+
+def test_versions_agree():
+    import rope_lib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert rope_lib.__version__ == project["version"] == citation["version"]
+    assert f"## {rope_lib.__version__} ({citation['date-released']})" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_citation_has_what_the_format_requires():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert citation["cff-version"] == "1.2.0"
+    assert all({"name"} == set(author) or "family-names" in author for author in citation["authors"])
+
+
+def test_each_chapter_on_disk_is_in_the_table_of_contents_and_in_the_index():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    listed = {entry["file"] for part in toc["parts"] for entry in part["chapters"]} | {toc["root"]}
+    on_disk = {f"chapters/{p.stem}" for p in (ROOT / "chapters").glob("*") if p.suffix in (".ipynb", ".md")}
+    assert listed == on_disk
+    index = (ROOT / "chapters" / "index.md").read_text()
+    assert all(p.name in index for p in (ROOT / "chapters").glob("*.ipynb"))
+
+
+def test_every_source_of_the_bibliography_is_cited():
+    keys = re.findall(r"^@\w+\{(\w+),", (ROOT / "chapters" / "references.bib").read_text(), re.MULTILINE)
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "chapters").glob("*.ipynb"))
+    assert [key for key in keys if f"bibliography.md#{key})" not in text] == []
+
+
+def test_library_is_small():
+    code = 0
+    for path in (ROOT / "rope_lib").glob("*.py"):
+        text = re.sub(r'""".*?"""', "", path.read_text(), flags=re.DOTALL)
+        code += sum(bool(line.strip()) and not line.strip().startswith("#") for line in text.splitlines())
+    assert code < 900
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("PYTHON=no-such-python", "there is no no-such-python here"),
+        ("PYTHON=$DIR/old", "needs Python 3.11 to 3.13"),
+    ],
+)
+def test_make_fails_with_one_sentence(setting, says, tmp_path):
+    old = tmp_path / "old"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    for name in ("Makefile", "requirements-book.txt", "constraints.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    argument = setting.replace("$DIR", str(tmp_path))
+    done = subprocess.run(["make", "book", argument], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
+    assert len(lines) == 1
+    assert lines[0].startswith("Error: ")
+    assert says in lines[0]

@@ -1,0 +1,217 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies, reference, rotation_matrix
+
+layouts = pytest.mark.parametrize("interleaved", [True, False])
+numbers = st.floats(-10, 10)
+
+
+def tables(positions, dim, dtype=torch.float64):
+    return cos_sin(positions, inverse_frequencies(dim), dtype=dtype)
+
+
+def to_half_split(x):
+    """Neighbours (2i, 2i + 1) moved to places i and i + N: the permutation between the two layouts."""
+    return x.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
+
+
+# -- Against the plain loop, by hand, and between the layouts: a reversed rotation passes none of the three ------------
+
+
+@layouts
+@given(st.lists(numbers, min_size=8, max_size=8), st.integers(-10_000, 10_000))
+def test_rotation_is_the_plain_loop(interleaved, x, position):
+    cos, sin = tables(torch.tensor([position]), 8)
+    fast = apply_rotary_emb(torch.tensor([x], dtype=torch.float64), cos, sin, interleaved=interleaved)
+    loop = reference.rotate(x, position, interleaved=interleaved)
+    assert fast[0].tolist() == pytest.approx(loop, abs=1e-11)
+
+
+def test_a_quarter_turn_by_hand():
+    """Pair 0 by 90 degrees counter-clockwise, (1, 2) -> (-2, 1); pair 1 by 180 degrees, (3, 4) -> (-3, -4)."""
+    cos, sin = torch.tensor([[0.0, -1.0]]), torch.tensor([[1.0, 0.0]])
+    assert apply_rotary_emb(torch.tensor([[1.0, 2, 3, 4]]), cos, sin, interleaved=True).tolist() == [[-2, 1, -3, -4]]
+    assert apply_rotary_emb(torch.tensor([[1.0, 3, 2, 4]]), cos, sin, interleaved=False).tolist() == [[-2, -3, 1, -4]]
+
+
+def test_the_layouts_are_one_rotation_in_two_orders(generator):
+    x = torch.randn(3, 5, 16, generator=generator, dtype=torch.float64)
+    cos, sin = tables(torch.arange(5), 16)
+    half = apply_rotary_emb(to_half_split(x), cos, sin, interleaved=False)
+    assert torch.equal(half, to_half_split(apply_rotary_emb(x, cos, sin, interleaved=True)))
+
+
+@layouts
+@given(
+    st.lists(numbers, min_size=6, max_size=6),
+    st.lists(numbers, min_size=6, max_size=6),
+    st.integers(0, 5000),
+    st.integers(0, 5000),
+    st.integers(-5000, 5000),
+)
+def test_scores_depend_on_the_distance_alone(interleaved, q, k, m, n, shift):
+    here = reference.score(q, k, m, n, interleaved=interleaved)
+    there = reference.score(q, k, m + shift, n + shift, interleaved=interleaved)
+    # |q| |k| <= 600, and an angle below 10^4 is known to about 2 * 10^-12.
+    assert here == pytest.approx(there, abs=2e-9)
+
+
+@layouts
+def test_lengths_stay(interleaved, generator):
+    x = torch.randn(100, 64, generator=generator, dtype=torch.float64)
+    cos, sin = tables(torch.arange(100) * 997, 64)
+    turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1), rtol=1e-14, atol=0)
+
+
+def test_position_zero_changes_nothing(generator):
+    x = torch.randn(1, 8, generator=generator)
+    assert torch.equal(apply_rotary_emb(x, *tables(torch.tensor([0]), 8, torch.float32), interleaved=True), x)
+
+
+# -- Dtypes, shapes, gradients -----------------------------------------------------------------------------------------
+
+
+@layouts
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_rotated_in_float32_and_rounded_once(interleaved, dtype, generator):
+    x = torch.randn(2, 7, 16, generator=generator).to(dtype)
+    cos, sin = tables(torch.arange(7), 16, torch.float32)
+    turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    assert turned.dtype == dtype
+    assert torch.equal(turned, apply_rotary_emb(x.float(), cos, sin, interleaved=interleaved).to(dtype))
+
+
+@layouts
+def test_partial_rotary_passes_the_rest_through(interleaved, generator):
+    x = torch.randn(2, 5, 12, generator=generator, dtype=torch.float64)
+    cos, sin = tables(torch.arange(5), 8)
+    turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    assert torch.equal(turned[..., 8:], x[..., 8:])
+    assert torch.equal(turned[..., :8], apply_rotary_emb(x[..., :8], cos, sin, interleaved=interleaved))
+
+
+@layouts
+def test_non_contiguous_and_empty_inputs(interleaved, generator):
+    x = torch.randn(2, 8, 3, 16, generator=generator, dtype=torch.float64)  # (batch, seq_len, heads, head_dim)
+    cos, sin = tables(torch.arange(8), 16)
+    transposed = x.transpose(1, 2)
+    turned = apply_rotary_emb(transposed, cos, sin, interleaved=interleaved)
+    assert torch.equal(turned, apply_rotary_emb(transposed.contiguous(), cos, sin, interleaved=interleaved))
+    empty = apply_rotary_emb(x[:, :0].transpose(1, 2), cos[:0], sin[:0], interleaved=interleaved)
+    assert empty.shape == (2, 3, 0, 16)
+
+
+@layouts
+def test_input_is_left_alone_and_gradients_are_right(interleaved, generator):
+    x = torch.randn(4, 6, generator=generator, dtype=torch.float64, requires_grad=True)
+    before = x.detach().clone()
+    cos, sin = tables(torch.arange(4), 6)
+    assert torch.autograd.gradcheck(lambda x: apply_rotary_emb(x, cos, sin, interleaved=interleaved), x)
+    assert torch.equal(x.detach(), before)
+
+
+# -- The module --------------------------------------------------------------------------------------------------------
+
+
+@layouts
+def test_module_with_positions_of_each_row(interleaved, generator):
+    q, k = torch.randn(2, 2, 3, 5, 8, generator=generator, dtype=torch.float64)
+    rope = RotaryEmbedding(8, interleaved=interleaved)
+    positions = torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 0, 1]])[:, None]
+    rotated_q, rotated_k = rope(q, k, positions=positions)
+    for row in range(2):
+        single = rope(q[row], k[row], positions=positions[row, 0])
+        assert torch.equal(rotated_q[row], single[0])
+        assert torch.equal(rotated_k[row], single[1])
+
+
+def test_module_counts_from_zero_and_takes_fewer_key_heads(generator):
+    q, k = torch.randn(8, 5, 16, generator=generator), torch.randn(2, 5, 16, generator=generator)
+    rope = RotaryEmbedding(16, interleaved=False, base=500.0)
+    for plain, explicit in zip(rope(q, k), rope(q, k, positions=torch.arange(5)), strict=True):
+        assert torch.equal(plain, explicit)
+    assert rope(q, k)[1].shape == k.shape
+    assert repr(rope) == "RotaryEmbedding(16, interleaved=False, base=500)"
+
+
+def test_casting_the_module_does_not_spoil_the_angles(generator):
+    q = torch.randn(1, 4, 8, generator=generator)
+    far = torch.arange(4) + 999_000
+    rope = RotaryEmbedding(8, interleaved=True)
+    before = rope(q, q, positions=far)[0]
+    assert torch.equal(rope.to(torch.bfloat16)(q, q, positions=far)[0], before)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(rope(q, q, positions=far)[0], before)
+    with torch.device("meta"):
+        built = RotaryEmbedding(8, interleaved=True)
+    assert torch.equal(built(q, q, positions=far)[0], before)
+
+
+# -- The dense matrix --------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(-1000, 1000), st.integers(1, 8))
+def test_matrix_is_the_loop_on_the_basis_vectors(position, pairs):
+    dim = 2 * pairs
+    matrix = rotation_matrix(position, inverse_frequencies(dim))
+    for j in range(dim):
+        unit = [float(j == row) for row in range(dim)]
+        assert matrix[:, j].tolist() == pytest.approx(reference.rotate(unit, position, interleaved=True), abs=1e-12)
+
+
+def test_matrix_by_hand():
+    assert rotation_matrix(1, torch.tensor([math.pi / 2], dtype=torch.float64)).round().tolist() == [[0, -1], [1, 0]]
+
+
+# -- Errors ------------------------------------------------------------------------------------------------------------
+
+X = torch.zeros(2, 4, 8, 16)  # (batch, heads, seq_len, head_dim)
+COS, SIN = tables(torch.arange(8), 16, torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("x", "cos", "sin", "error", "text"),
+    [
+        (X.transpose(1, 2), COS, SIN, ValueError, r"seq_len of x is 4, of cos 8.*did you forget x.transpose\(1, 2\)"),
+        (X, COS[:4], SIN[:4], ValueError, "seq_len of x is 8, of cos 4.*tables too short"),
+        (X, COS[:1], SIN[:1], ValueError, "seq_len of x is 8, of cos 1"),
+        (X[..., :8], COS, SIN, ValueError, "rotate 16 dimensions, but head_dim of x is 8.*doubled to the full width"),
+        (X, COS.expand(2, 8, 8), SIN.expand(2, 8, 8), ValueError, r"batch could be taken for heads.*unsqueeze\(-3\)"),
+        (X, COS.expand(3, 1, 8, 8), SIN.expand(3, 1, 8, 8), ValueError, "each leading axis of cos must be 1 or equal"),
+        (X, COS, SIN[:, :4], ValueError, r"cos has shape \(8, 8\), sin \(8, 4\)"),
+        (X[0, 0, 0], COS[:1], SIN[:1], ValueError, r"for a single token, add the axis"),
+        (X, COS[0], SIN[0], ValueError, "for a single token"),
+        (X, COS.bfloat16(), SIN.bfloat16(), TypeError, r"did .to\(bfloat16\) or autocast reach the tables"),
+        (X.long(), COS, SIN, TypeError, "x has dtype torch.int64"),
+        (X.to(torch.complex64), COS, SIN, TypeError, "x has dtype torch.complex64"),
+        (X.to("meta"), COS, SIN, ValueError, "x is on meta, cos on cpu, sin on cpu"),
+    ],
+)
+@layouts
+def test_errors_of_the_rotation(interleaved, x, cos, sin, error, text):
+    with pytest.raises(error, match=text):
+        apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+
+
+def test_layout_has_no_default():
+    with pytest.raises(TypeError, match="interleaved"):
+        apply_rotary_emb(X, COS, SIN)
+    with pytest.raises(TypeError, match="interleaved"):
+        RotaryEmbedding(16)
+
+
+def test_errors_of_the_module_and_the_matrix():
+    with pytest.raises(ValueError, match="rotary_dim is 5"):
+        RotaryEmbedding(5, interleaved=True)
+    with pytest.raises(ValueError, match="base is 0"):
+        RotaryEmbedding(4, interleaved=True, base=0)
+    with pytest.raises(ValueError, match=r"position has shape \(3,\); it must be one number"):
+        rotation_matrix(torch.arange(3), inverse_frequencies(4))
+    with pytest.raises(TypeError, match="positions is a list"):
+        RotaryEmbedding(4, interleaved=True)(X, X, positions=[0, 1])

@@ -1,0 +1,64 @@
+"""`proved` must confirm what is true and refuse what is false; `refuted` the other way round."""
+
+import pytest
+import sympy as sp
+
+from rope_lib.symbolic import NotProved, proved, refuted, rotation
+
+a, b = sp.symbols("a b", real=True)
+m, n = sp.symbols("m n", integer=True)
+
+TRUE = [
+    (sp.sin(a + b), sp.sin(a) * sp.cos(b) + sp.cos(a) * sp.sin(b)),
+    (sp.exp(sp.I * a), sp.cos(a) + sp.I * sp.sin(a)),
+    (sp.MatMul(rotation(a), rotation(b)), rotation(a + b)),
+    (sp.exp(sp.I * m * (a + 2 * sp.pi)), sp.exp(sp.I * m * a)),
+    (sp.re(sp.exp(sp.I * a), evaluate=False), sp.cos(a)),
+    (sp.Integer(0), 0),
+]
+FALSE = [
+    (sp.sin(a + b), sp.sin(a) * sp.cos(b) - sp.cos(a) * sp.sin(b)),
+    (rotation(a) * rotation(b), rotation(a - b)),
+    (rotation(a).T, rotation(a)),
+    (sp.exp(sp.I * m * (a + sp.pi)), sp.exp(sp.I * m * a)),  # true for even m only
+    (m, n),
+    (sp.Integer(1), 0),
+    (sp.sqrt(a**2), a),  # true for a >= 0 only, and not decided by a positive sample
+]
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), TRUE)
+def test_true_claims_are_proved_and_shown_as_they_stand(lhs, rhs):
+    equation = proved(lhs, rhs)
+    assert (equation.lhs, equation.rhs) == (lhs, sp.sympify(rhs))
+
+
+@pytest.mark.parametrize(("lhs", "rhs"), FALSE)
+def test_false_claims_are_not_proved(lhs, rhs):
+    with pytest.raises(NotProved, match="not to 0"):
+        proved(lhs, rhs)
+
+
+def test_the_error_names_a_counter_example():
+    with pytest.raises(NotProved, match=r"lhs - rhs reduces to 2\*a, not to 0; false at \{a: 2/3\}"):
+        proved(a, -a)
+    f = sp.Function("f")
+    with pytest.raises(NotProved, match="may be true but unproved"):
+        proved(f(a), f(b))
+
+
+def test_refuted_shows_the_two_values():
+    assert refuted(a + 1, a, at={a: 3}) == sp.Ne(4, 3, evaluate=False)
+    with pytest.raises(AssertionError, match="this point refutes nothing"):
+        refuted(a**2, a, at={a: 1})
+    with pytest.raises(AssertionError, match=r"no value given for \{b\}"):
+        refuted(a, b, at={a: 1})
+
+
+def test_shapes_must_match():
+    with pytest.raises(ValueError, match=r"lhs has shape \(2, 2\), rhs \(\)"):
+        proved(rotation(a), 1)
+
+
+def test_rotation_is_counter_clockwise():
+    assert rotation(sp.pi / 2) * sp.Matrix([1, 0]) == sp.Matrix([0, 1])
