@@ -105,11 +105,10 @@ class InlineFigures(SphinxPostTransform):
 
 
 def inline_svg(text: str, name: str, alt: str) -> str:
-    """The <svg> element alone: ids made unique, black made the colour of the text, alt text as its label."""
+    """The <svg> element alone: ids made unique, its styles left to the page's, alt text as its label."""
     svg = text[text.index("<svg") :]
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    svg = re.sub(r"#000000|#000\b|\bblack\b", "currentColor", svg)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
     return re.sub(r"<svg ", f'<svg class="rb-figure" role="img" aria-label="{html.escape(alt)}" ', svg, count=1)
 
 

@@ -15,12 +15,17 @@ from figures.style import STYLE
 OUT = Path(__file__).parent / "out"
 
 
+# Black becomes the colour of the text: on a page that of its theme, alone that of the reader's preference.
+INK = "<style>:root{color:#000;fill:currentColor}@media(prefers-color-scheme:dark){:root{color:#fff}}</style>"
+
+
 def svg(figure: Figure) -> str:
-    """The figure as SVG text: transparent, and the same bytes each time."""
+    """The figure as SVG text: transparent, in the colour of the text, and the same bytes each time."""
     buffer = io.StringIO()
     with mpl.rc_context(STYLE):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+    text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+    return text.replace("#000000", "currentColor").replace("<defs>", f"{INK}\n <defs>", 1)
 
 
 def all_figures() -> dict[str, Figure]:

@@ -23,14 +23,14 @@ def draw_wavelengths(*, dim: int = 128, base: float = 10000.0) -> Figure:
     for pair in (0, len(turn) - 1):
         ax.plot(pair, turn[pair], "o", color=BLUE)
         ax.annotate(
-            f"pair {pair}: {turn[pair]:,.1f} tokens",
+            f"pair {pair}: {turn[pair]:.4g} tokens",
             (pair, turn[pair]),
-            xytext=(10, 2) if pair == 0 else (-10, 0),
+            xytext=(10, -5) if pair == 0 else (-10, 0),
             textcoords="offset points",
             ha="left" if pair == 0 else "right",
             va="center",
         )
-    ax.set(xlabel="pair $i$", ylabel="tokens per full turn")
+    ax.set(xlabel="pair $i$", ylabel="tokens per full turn", ylim=(1, 2 * turn[-1]))
     return figure
 
 
