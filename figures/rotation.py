@@ -119,11 +119,11 @@ def draw_rotation_blocks(*, positions: tuple[int, ...] = (0, 1, 10, 100), dim: i
 
 @styled
 def draw_not_relative(*, length: int = 24, seed: int = 0) -> Figure:
-    """Scores of one q and k at all pairs of positions: rotations in one plane each, and in two planes that overlap."""
+    """Scores of one q and k at all pairs of positions: rotations that commute, and rotations that do not."""
     tables = score_tables(length=length, seed=seed)
     figure = Figure(figsize=(WIDTH, 2.9))
     axes = figure.subplots(1, 2, sharey=True)
-    titles = ("planes that commute", "planes that overlap")
+    titles = ("rotations that commute", "rotations that do not")
     for ax, table, title in zip(axes, tables, titles, strict=True):
         ax.imshow(table, cmap=SIGNED)
         ax.set(xlabel="position $n$ of $k$ (tokens)", title=title)
@@ -132,14 +132,14 @@ def draw_not_relative(*, length: int = 24, seed: int = 0) -> Figure:
 
 
 def score_tables(*, length: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(length, length) scores f(q,m).f(k,n) in four dimensions, for commuting planes and for overlapping ones."""
+    """(length, length) scores f(q,m).f(k,n) in four dimensions, for rotations that commute and others that do not."""
     rng = np.random.default_rng(seed)
     q, k = rng.standard_normal((2, 4))
     inv_freq = torch.tensor([0.5, 0.2], dtype=torch.float64)
     blocks = np.stack([rotation_matrix(m, inv_freq).numpy() for m in range(length)])
     swap = np.eye(4)[[0, 2, 1, 3]]
-    overlapping = blocks @ (swap @ blocks @ swap)
-    return tuple(np.einsum("mab,b,nac,c->mn", f, q, f, k) for f in (blocks, overlapping))
+    not_commuting = blocks @ (swap @ blocks @ swap)
+    return tuple(np.einsum("mab,b,nac,c->mn", f, q, f, k) for f in (blocks, not_commuting))
 
 
 def plane(ax: Axes, reach: float) -> None:

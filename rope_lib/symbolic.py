@@ -46,7 +46,7 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
     left, right = (sp.simplify(sp.sympify(side).doit().subs(at)) for side in (lhs, rhs))
     if left.free_symbols | right.free_symbols:
         raise AssertionError(f"no value given for {left.free_symbols | right.free_symbols}")
-    if all(_is_zero(entry) for entry in _difference(left, right)):
+    if not any(abs(entry.evalf(30)) > 1e-20 for entry in _difference(left, right)):
         raise AssertionError(f"both sides are {left} at {at}: this point refutes nothing")
     return sp.Ne(left, right, evaluate=False)
 

@@ -120,10 +120,10 @@ def test_rotation_blocks():
             assert np.allclose(shown[block, block], expected[block, block], rtol=0, atol=1e-12)
 
 
-def test_scores_in_overlapping_planes_are_not_relative():
-    commuting, overlapping = (diagonal_share(torch.tensor(t)) for t in score_tables(length=24, seed=0))
+def test_scores_of_rotations_that_do_not_commute_are_not_relative():
+    commuting, other = (diagonal_share(torch.tensor(t)) for t in score_tables(length=24, seed=0))
     assert commuting == pytest.approx(1, abs=1e-12)
-    assert overlapping < 0.9
+    assert other < 0.9
     for ax, table in zip(axes(figures.draw_not_relative()), score_tables(length=24, seed=0), strict=True):
         assert np.array_equal(ax.images[0].get_array(), table)
 

@@ -51,6 +51,9 @@ def test_refuted_shows_the_two_values():
     assert refuted(a + 1, a, at={a: 3}) == sp.Ne(4, 3, evaluate=False)
     with pytest.raises(AssertionError, match="this point refutes nothing"):
         refuted(a**2, a, at={a: 1})
+    seventh = sp.pi / 7  # a true identity that is hard to simplify is no counter-example
+    with pytest.raises(AssertionError, match="this point refutes nothing"):
+        refuted(a, sp.cos(seventh) - sp.cos(2 * seventh) + sp.cos(3 * seventh) + sp.Rational(1, 2), at={a: 1})
     with pytest.raises(AssertionError, match=r"no value given for \{b\}"):
         refuted(a, b, at={a: 1})
 
