@@ -45,7 +45,7 @@ $(VENV)/python.stamp:
 	@command -v $(PYTHON) > /dev/null || $(call fail,there is no $(PYTHON) here; name a Python 3.11 to 3.13 as in: PYTHON=python3.12 make book)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
 		$(call fail,the book needs Python 3.11 to 3.13 and $(PYTHON) is another; name one as in: PYTHON=python3.12 make book)
-	@$(PYTHON) -m venv --clear $(VENV) > /dev/null || $(call fail,$(PYTHON) cannot make an environment; on Debian install the package python3-venv)
+	@$(PYTHON) -m venv $(VENV) > /dev/null || $(call fail,$(PYTHON) cannot make an environment; on Debian install the package python3-venv)
 	@touch $@
 
 $(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt
