@@ -1,6 +1,7 @@
 """Re-run the chapters, store them in canonical form: python -m chapters [notebook ...]
 
-Running twice leaves git clean. Nothing is written if a cell fails.
+Running twice leaves git clean. Nothing is written if a cell fails. A cell that measures time (tag nbval-ignore-output)
+is run but keeps the output that it has; clear its output to store a new one.
 """
 
 import sys
@@ -17,6 +18,11 @@ KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3
 def run(path: Path) -> None:
     """Execute one notebook in a fresh kernel and write it back."""
     notebook = nbformat.read(path, as_version=4)
+    measured = {
+        cell.id: cell.outputs
+        for cell in notebook.cells
+        if "nbval-ignore-output" in cell.metadata.get("tags", [])
+    }
     NotebookClient(
         notebook,
         timeout=600,
@@ -27,6 +33,8 @@ def run(path: Path) -> None:
     ).execute()
     notebook.metadata = {"kernelspec": KERNELSPEC}
     for cell in notebook.cells:
+        if measured.get(cell.id):
+            cell.outputs = measured[cell.id]
         cell.metadata = {
             key: cell.metadata[key]
             for key in ("mystnb", "tags")
