@@ -1,7 +1,7 @@
 """Re-run the chapters, store them in canonical form: python -m chapters [notebook ...]
 
-Running twice leaves git clean. Nothing is written if a cell fails. A cell that measures time (tag nbval-ignore-output)
-is run but keeps the output that it has; clear its output to store a new one.
+Running twice leaves git clean. Nothing is written if a cell fails. A cell that measures
+time (tag nbval-ignore-output) keeps its stored output; clear it to store a new one.
 """
 
 import sys
