@@ -1,5 +1,6 @@
 """Each definition as a plain loop over Python floats: slow, obvious, and what the tests trust."""
 
+from cmath import exp
 from math import cos, sin
 
 
@@ -32,3 +33,12 @@ def score(q: list[float], k: list[float], m: float, n: float, *, interleaved: bo
     """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16)."""
     turned = (rotate(x, p, interleaved=interleaved, base=base) for x, p in ((q, m), (k, n)))
     return sum(a * b for a, b in zip(*turned, strict=True))
+
+
+def partial_sums(distance: float, dim: int, base: float = 10000.0) -> list[complex]:
+    """S_1, ..., S_N at one distance (Su et al. 2021, equation 36)."""
+    sums, total = [], 0
+    for pair in range(dim // 2):
+        total += exp(1j * distance * inverse_frequency(pair, dim, base))
+        sums.append(total)
+    return sums
