@@ -1,7 +1,7 @@
 """Each definition as a plain loop over Python floats: slow, obvious, and what the tests trust."""
 
 from cmath import exp
-from math import cos, sin
+from math import cos, pi, sin
 
 
 def inverse_frequency(pair: int, dim: int, base: float = 10000.0) -> float:
@@ -42,3 +42,17 @@ def partial_sums(distance: float, dim: int, base: float = 10000.0) -> list[compl
         total += exp(1j * distance * inverse_frequency(pair, dim, base))
         sums.append(total)
     return sums
+
+
+def ntk_by_parts_frequency(
+    pair: int, dim: int, factor: float, length: int, beta_fast: float, beta_slow: float, base: float = 10000.0
+) -> float:
+    """One speed under NTK-by-parts (Peng et al. 2023, section 3.2)."""
+    speed = inverse_frequency(pair, dim, base)
+    turns = length * speed / (2 * pi)
+    if turns >= beta_fast:
+        return speed
+    if turns <= beta_slow:
+        return speed / factor
+    keep = (turns - beta_slow) / (beta_fast - beta_slow)
+    return keep * speed + (1 - keep) * speed / factor

@@ -43,13 +43,28 @@ class RotaryEmbedding(nn.Module):
         rotary_dim: rotated dimensions per head; positive and even, at most head_dim.
         interleaved: layout of the pairs, as in `apply_rotary_emb`; no default, because mixing layouts fails silently.
         base: sets the slowest pair.
+        inv_freq: (rotary_dim // 2,) float64 in rad per token, for other speeds than base gives (see `scaling`).
+        attention_factor: multiplies q and k, so that scores grow by its square (YaRN, LongRoPE).
     """
 
-    def __init__(self, rotary_dim: int, *, interleaved: bool, base: float = 10000.0) -> None:
+    def __init__(
+        self,
+        rotary_dim: int,
+        *,
+        interleaved: bool,
+        base: float = 10000.0,
+        inv_freq: Tensor | None = None,
+        attention_factor: float = 1.0,
+    ) -> None:
         super().__init__()
         check_dim(rotary_dim, "rotary_dim")
         check_base(base)
+        if inv_freq is not None and inv_freq.shape != (rotary_dim // 2,):
+            raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be ({rotary_dim // 2},)")
         self.rotary_dim, self.interleaved, self.base = rotary_dim, interleaved, base
+        # Numbers, not a tensor: neither .to(bfloat16) nor a meta device reaches them.
+        self.inv_freq = None if inv_freq is None else tuple(inv_freq.double().tolist())
+        self.attention_factor = attention_factor
 
     def forward(self, q: Tensor, k: Tensor, *, positions: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Rotate q and k.
@@ -68,9 +83,12 @@ class RotaryEmbedding(nn.Module):
         if positions is None:
             positions = torch.arange(q.shape[-2], device=q.device)
         check_positions(positions)
-        inv_freq = inverse_frequencies(self.rotary_dim, base=self.base, device=positions.device)
+        if self.inv_freq is None:
+            inv_freq = inverse_frequencies(self.rotary_dim, base=self.base, device=positions.device)
+        else:
+            inv_freq = torch.tensor(self.inv_freq, dtype=torch.float64, device="cpu")
         dtype = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
-        cos, sin = cos_sin(positions, inv_freq, dtype=dtype)
+        cos, sin = (self.attention_factor * table for table in cos_sin(positions, inv_freq, dtype=dtype))
         return tuple(apply_rotary_emb(x, cos, sin, interleaved=self.interleaved) for x in (q, k))
 
     def extra_repr(self) -> str:
