@@ -56,3 +56,33 @@ def ntk_by_parts_frequency(
         return speed / factor
     keep = (turns - beta_slow) / (beta_fast - beta_slow)
     return keep * speed + (1 - keep) * speed / factor
+
+
+def linear_attention(
+    q: list[list[float]],
+    k: list[list[float]],
+    v: list[list[float]],
+    *,
+    feature_map,
+    causal: bool,
+    rotate: str,
+    interleaved: bool,
+    decay: float = 1.0,
+    base: float = 10000.0,
+) -> list[list[float]]:
+    """The three forms of linear attention for one head, positions 0, 1, ...: two loops over the text."""
+    outputs = []
+    for i, query in enumerate(q):
+        phi_q = [feature_map(x) for x in query]
+        total, normalizer = [0.0] * len(v[0]), 0.0
+        for j, key in enumerate(k):
+            if causal and j > i:
+                continue
+            phi_k = [feature_map(x) for x in key]
+            plain = sum(a * b for a, b in zip(phi_q, phi_k, strict=True)) * decay ** (i - j)
+            turned = score(phi_q, phi_k, i, j, interleaved=interleaved, base=base) * decay ** (i - j)
+            weight = plain if rotate == "none" else turned
+            total = [t + weight * x for t, x in zip(total, v[j], strict=True)]
+            normalizer += turned if rotate == "both" else plain
+        outputs.append([t / normalizer for t in total])
+    return outputs
