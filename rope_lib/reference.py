@@ -1,7 +1,7 @@
 """Each definition as a plain loop over Python floats: slow, obvious, and what the tests trust."""
 
 from cmath import exp
-from math import cos, pi, sin
+from math import cos, log, pi, sin, sqrt
 
 
 def inverse_frequency(pair: int, dim: int, base: float = 10000.0) -> float:
@@ -86,3 +86,45 @@ def linear_attention(
             normalizer += turned if rotate == "both" else plain
         outputs.append([t / normalizer for t in total])
     return outputs
+
+
+def dot(x: list[float], y: list[float]) -> float:
+    """The scalar product."""
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+def shaw_score(q: list[float], k: list[float], table: list[list[float]], m: int, n: int) -> float:
+    """Shaw et al. 2018, equation 4, for one query at m and one key at n."""
+    reach = (len(table) - 1) // 2
+    vector = table[reach + max(-reach, min(reach, n - m))]
+    return (dot(q, k) + dot(q, vector)) / sqrt(len(q))
+
+
+def transformer_xl_score(
+    q: list[float], k: list[float], table: list[list[float]], u: list[float], v: list[float], m: int, n: int
+) -> float:
+    """Dai et al. 2019, section 3.3: four terms, for one query at m and one key at n <= m."""
+    return (dot(q, k) + dot(q, table[m - n]) + dot(u, k) + dot(v, table[m - n])) / sqrt(len(q))
+
+
+def deberta_score(
+    q: list[float], k: list[float], relative_q: list[list[float]], relative_k: list[list[float]], m: int, n: int
+) -> float:
+    """He et al. 2021, equations 3 and 4, for one query at m and one key at n."""
+    reach = len(relative_k) // 2
+    forth, back = (max(0, min(2 * reach - 1, distance + reach)) for distance in (m - n, n - m))
+    return (dot(q, k) + dot(q, relative_k[forth]) + dot(k, relative_q[back])) / sqrt(3 * len(q))
+
+
+def t5_bucket(distance: int, *, bidirectional: bool, num_buckets: int = 32, max_distance: int = 128) -> int:
+    """Raffel et al. 2020, section 2.1, for one distance m - n."""
+    first = 0
+    if bidirectional:
+        num_buckets //= 2
+        first = num_buckets if distance < 0 else 0
+        distance = abs(distance)
+    distance, exact = max(distance, 0), num_buckets // 2
+    if distance < exact:
+        return first + distance
+    far = int(log(distance / exact) / log(max_distance / exact) * (num_buckets - exact))
+    return first + min(exact + far, num_buckets - 1)
