@@ -18,7 +18,7 @@ def check_dim(dim: int, name: str) -> None:
 
 def check_base(base: float) -> None:
     """Require a finite base above 1, so that the frequencies fall from 1."""
-    if not (math.isfinite(base) and base > 1):
+    if not 1 < base < math.inf:
         raise ValueError(f"base is {base}; it must be a finite number above 1 (10000 in the papers)")
 
 

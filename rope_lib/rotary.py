@@ -6,6 +6,9 @@ from torch import Tensor, nn
 from rope_lib._checks import HALF, check_base, check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
+BLOCK = 2**19  # elements that are rotated at once: large enough for all cores, small enough for the cache
+SMALL = 2**17  # below, one pass over everything is faster than many over blocks
+
 
 def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> Tensor:
     """Rotate each pair of x by its angle: (x0, x1) -> (x0 cos - x1 sin, x0 sin + x1 cos).
@@ -28,12 +31,99 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
     """
     _check_rotation(x, cos, sin)
     rotary_dim = 2 * cos.shape[-1]
+    if rotary_dim < x.shape[-1]:
+        turned = apply_rotary_emb(x[..., :rotary_dim], cos, sin, interleaved=interleaved)
+        return torch.cat((turned, x[..., rotary_dim:]), dim=-1)
+    if rotation_form(x, cos, sin) == "plain":
+        return _rotate(x, cos, sin, interleaved)
+    return _RotateInBlocks.apply(x, cos, sin, interleaved)
+
+
+def rotation_form(x: Tensor, cos: Tensor, sin: Tensor) -> str:
+    """Which form `apply_rotary_emb` takes: the same numbers to rounding, at different speeds.
+
+    Returns:
+        "plain", the formula as it stands, for small x, on a GPU, under torch.compile and torch.export (which fuse it),
+        and when the tables need gradients; "blocks" for at least 2^17 elements on the CPU: blocks that stay in the
+        cache, and in the interleaved layout complex products.
+    """
+    tables_need_gradients = torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)
+    if x.numel() < SMALL or x.device.type != "cpu" or torch.compiler.is_compiling() or tables_need_gradients:
+        return "plain"
+    return "blocks"
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     dtype = torch.promote_types(x.dtype, cos.dtype)
-    rotated, rest = x[..., :rotary_dim].to(dtype), x[..., rotary_dim:]
-    x0, x1 = rotated.unflatten(-1, (-1, 2)).unbind(-1) if interleaved else rotated.chunk(2, dim=-1)
+    x0, x1 = x.to(dtype).unflatten(-1, (-1, 2)).unbind(-1) if interleaved else x.to(dtype).chunk(2, dim=-1)
     y0, y1 = x0 * cos - x1 * sin, x0 * sin + x1 * cos
     turned = torch.stack((y0, y1), dim=-1).flatten(-2) if interleaved else torch.cat((y0, y1), dim=-1)
-    return torch.cat((turned.to(x.dtype), rest), dim=-1)
+    return turned.to(x.dtype)
+
+
+class _RotateInBlocks(torch.autograd.Function):
+    """The same as `_rotate`, and its derivative: a gradient is rotated back."""
+
+    @staticmethod
+    def forward(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        tables = (torch.complex(cos, sin),) if interleaved else (cos, sin)
+        _rotate_into(out, x, tables)
+        return out
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
+        _, cos, sin, ctx.interleaved = inputs
+        ctx.save_for_backward(cos, sin)
+        ctx.save_for_forward(cos, sin)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple:
+        cos, sin = ctx.saved_tensors
+        return _RotateInBlocks.apply(gradient, cos, -sin, ctx.interleaved), None, None, None
+
+    @staticmethod
+    def jvp(ctx, tangent: Tensor, *_: None) -> Tensor:
+        cos, sin = ctx.saved_tensors
+        return _RotateInBlocks.apply(tangent, cos, sin, ctx.interleaved)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, int]:
+        axes = max(t.ndim - (d is not None) for t, d in zip((x, cos, sin), in_dims, strict=False))
+        x = x.expand(info.batch_size, *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
+        tables = []
+        for table, dim in zip((cos, sin), in_dims[1:], strict=False):
+            table = table[None] if dim is None else table.movedim(dim, 0)
+            tables.append(table.reshape(table.shape[0], *(1,) * (axes + 1 - table.ndim), *table.shape[1:]))
+        return _RotateInBlocks.apply(x, *tables, interleaved), 0
+
+
+def _rotate_into(out: Tensor, x: Tensor, tables: tuple[Tensor, ...]) -> None:
+    """Rotate x into out, block by block. tables: cos and sin (half-split), or cos + i sin (interleaved)."""
+    dim = next((d for d in range(x.ndim - 2) if x.shape[d] > 1), None)
+    dtype = torch.promote_types(x.dtype, tables[0].real.dtype)
+    one_pass = len(tables) == 1 and x.dtype == dtype  # a single complex product, which gains nothing from blocks
+    if x.numel() > BLOCK and dim is not None and not one_pass:
+        size = max(1, BLOCK * x.shape[dim] // x.numel())
+        for start in range(0, x.shape[dim], size):
+            piece = (dim, start, min(size, x.shape[dim] - start))
+            parts = (t.narrow(*piece) if t.ndim == x.ndim and t.shape[dim] > 1 else t for t in tables)
+            _rotate_into(out.narrow(*piece), x.narrow(*piece), tuple(parts))
+        return
+    source = x.to(dtype)
+    target = out if out.dtype == dtype else torch.empty(x.shape, dtype=dtype)
+    if len(tables) == 1:
+        if source.stride(-1) != 1 or any(s % 2 for s in source.stride()[:-1]) or source.storage_offset() % 2:
+            source = source.clone(memory_format=torch.contiguous_format)  # complex views need pairs side by side
+        source, turned = (torch.view_as_complex(t.unflatten(-1, (-1, 2))) for t in (source, target))
+        torch.mul(source, tables[0], out=turned)
+    else:
+        cos, sin = tables
+        (x0, x1), (y0, y1) = source.chunk(2, dim=-1), target.chunk(2, dim=-1)
+        torch.mul(x0, cos, out=y0).addcmul_(x1, sin, value=-1)
+        torch.mul(x0, sin, out=y1).addcmul_(x1, cos)
+    if target is not out:
+        out.copy_(target)
 
 
 class RotaryEmbedding(nn.Module):

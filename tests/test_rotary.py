@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies, reference, rotation_matrix
+from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies, reference, rotary, rotation_matrix
 
 layouts = pytest.mark.parametrize("interleaved", [True, False])
 numbers = st.floats(-10, 10)
@@ -114,6 +114,92 @@ def test_input_is_left_alone_and_gradients_are_right(interleaved, generator):
     cos, sin = tables(torch.arange(4), 6)
     assert torch.autograd.gradcheck(lambda x: apply_rotary_emb(x, cos, sin, interleaved=interleaved), x)
     assert torch.equal(x.detach(), before)
+
+
+# -- Both forms: blocks for large inputs, the plain formula else -------------------------------------------------------
+
+
+@pytest.fixture
+def tiny_blocks(monkeypatch):
+    """Every input is large, and blocks hold 16 elements."""
+    monkeypatch.setattr(rotary, "SMALL", 0)
+    monkeypatch.setattr(rotary, "BLOCK", 16)
+
+
+def test_which_form_is_taken():
+    small, large = torch.zeros(2, 4, 8), torch.zeros(2**14, 8)
+    cos, sin = tables(torch.arange(4), 8)
+    assert rotary.rotation_form(small, cos, sin) == "plain"
+    assert rotary.rotation_form(large, cos, sin) == "blocks"
+    assert rotary.rotation_form(large.to("meta"), cos, sin) == "plain"
+    assert rotary.rotation_form(large, cos.requires_grad_(), sin) == "plain"
+    with torch.no_grad():
+        assert rotary.rotation_form(large, cos, sin) == "blocks"
+
+
+@layouts
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [(3, 5, 4, 8), (1, 1, 6, 4), (2, 0, 4, 6), (5, 12), (7, 3, 2)])
+def test_blocks_give_what_the_formula_gives(interleaved, dtype, shape, generator, tiny_blocks):
+    x = torch.randn(shape, generator=generator).to(dtype)
+    cos, sin = tables(torch.arange(shape[-2]), shape[-1], torch.float32)
+    for y in (x, torch.randn(*shape[:-1], shape[-1] + 3, generator=generator).to(dtype)[..., 3:], x.mT.contiguous().mT):
+        blocks = apply_rotary_emb(y, cos, sin, interleaved=interleaved)
+        assert blocks.is_contiguous()
+        torch.testing.assert_close(blocks, rotary._rotate(y, cos, sin, interleaved))
+
+
+@layouts
+def test_blocks_with_positions_of_each_row(interleaved, generator, tiny_blocks):
+    x = torch.randn(3, 4, 5, 8, generator=generator)
+    positions = torch.randint(1000, (3, 1, 5), generator=generator)
+    cos, sin = tables(positions, 8, torch.float32)
+    blocks = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    torch.testing.assert_close(blocks, rotary._rotate(x, cos, sin, interleaved))
+
+
+@layouts
+@pytest.mark.parametrize("rotary_dim", [6, 4])
+def test_derivatives_of_the_blocks(interleaved, rotary_dim, generator, tiny_blocks):
+    x = torch.randn(3, 4, 6, generator=generator, dtype=torch.float64, requires_grad=True)
+    cos, sin = tables(torch.arange(4), rotary_dim)
+
+    def rotate(x):
+        return apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+
+    assert torch.autograd.gradcheck(rotate, x, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(rotate, x)
+
+
+@layouts
+def test_vmap_over_inputs_and_tables(interleaved, generator, tiny_blocks):
+    x = torch.randn(3, 2, 5, 8, generator=generator, dtype=torch.float64)
+    cos, sin = tables(torch.arange(15).view(3, 5), 8)
+
+    def rotate(x, cos, sin):
+        return apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+
+    loop = torch.stack([rotate(x[i], cos[i], sin[i]) for i in range(3)])
+    torch.testing.assert_close(torch.vmap(rotate)(x, cos, sin), loop)
+    torch.testing.assert_close(
+        torch.vmap(rotate, in_dims=(0, None, None))(x, cos[0], sin[0]), rotate(x, cos[0], sin[0])
+    )
+    one = torch.vmap(rotate, in_dims=(None, 0, 0))(x[0], cos, sin)
+    torch.testing.assert_close(one, torch.stack([rotate(x[0], cos[i], sin[i]) for i in range(3)]))
+
+
+@layouts
+def test_compile_and_export_take_the_plain_form_in_one_graph(interleaved, generator, tiny_blocks):
+    rope = RotaryEmbedding(8, interleaved=interleaved)
+    q, k = torch.randn(2, 2, 5, 8, generator=generator)
+    expected = rope(q, k)
+    compiled = torch.compile(rope, fullgraph=True, backend="aot_eager", dynamic=True)
+    for ours, theirs in zip(compiled(q, k), expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    exported = torch.export.export(rope, (q, k))
+    assert not any("complex" in str(node.target) for node in exported.graph.nodes)
+    for ours, theirs in zip(exported.module()(q, k), expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
 
 
 # -- The module --------------------------------------------------------------------------------------------------------
