@@ -6,8 +6,10 @@ import io
 import json
 import re
 import shutil
+import tempfile
 import zipfile
 from importlib.util import find_spec
+from modulefinder import ModuleFinder
 from pathlib import Path
 
 from docutils import nodes
@@ -115,16 +117,28 @@ def inline_svg(text: str, name: str, alt: str) -> str:
 # -- Notebooks that run in an empty folder -----------------------------------------------------------------------------
 
 
-def travelling_cell() -> dict:
-    """A first cell that carries rope_lib and figures as a zip archive which Python imports from."""
-    files = sorted(p for package in ("rope_lib", "figures") for p in (ROOT / package).glob("*.py"))
+def modules_of(notebook: dict) -> list[Path]:
+    """The files of rope_lib and figures that the notebook imports, directly or through one another."""
+    code = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    finder = ModuleFinder(path=[str(ROOT)])
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "chapter.py"
+        script.write_text(re.sub(r"^%.*", "", code, flags=re.MULTILINE), encoding="utf-8")
+        finder.run_script(str(script))
+    found = (Path(module.__file__) for module in finder.modules.values() if module.__file__)
+    return sorted(path for path in found if path.is_relative_to(ROOT))
+
+
+def travelling_cell(notebook: dict) -> dict:
+    """A first cell that carries what the notebook imports as a zip archive which Python imports from."""
+    files = modules_of(notebook)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in files:
             info = zipfile.ZipInfo(path.relative_to(ROOT).as_posix())  # a fixed date: the same bytes in each build
             archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
     lines = [
-        "# The code of the book travels in this cell: the packages rope_lib and figures (MIT licence), zipped.",
+        "# The code of the book travels in this cell: what the chapter needs of rope_lib and figures (MIT), zipped.",
         "# The chapter needs torch, numpy, sympy and matplotlib; no network.",
         "import base64, pathlib, sys, tempfile",
         "",
@@ -150,7 +164,7 @@ def pack_notebooks(app: Sphinx, exception: Exception | None) -> None:
     for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if notebook["cells"][0].get("id") != "book-code":
-            notebook["cells"].insert(0, travelling_cell())
+            notebook["cells"].insert(0, travelling_cell(notebook))
             path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
