@@ -66,3 +66,33 @@ def _float64_device(device: torch.device | str | None) -> torch.device:
     """Apple's GPUs (mps) have no float64: angles are computed on the CPU for them."""
     device = torch.get_default_device() if device is None else torch.device(device)
     return torch.device("cpu") if device.type == "mps" else device
+
+
+def axial_cos_sin(
+    positions: Tensor, rotary_dim: int, *, base: float = 10000.0, dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor]:
+    """Tables for positions with several coordinates, such as row and column: each coordinate turns pairs of its own.
+
+    Args:
+        positions: (..., axes) in tokens, e.g. (row, column) of an image patch.
+        rotary_dim: a multiple of 2 * axes; the first rotary_dim / axes dimensions belong to the first coordinate.
+        base, dtype: as in `inverse_frequencies` of rotary_dim / axes, and `cos_sin`.
+
+    Returns:
+        cos, sin: each (..., rotary_dim // 2).
+
+    Raises:
+        ValueError: rotary_dim does not split into pairs for each coordinate.
+        TypeError: as `cos_sin`.
+
+    Source: the block form of Su et al. 2021, equation 15, with one coordinate per group of blocks.
+    """
+    check_positions(positions)
+    axes = positions.shape[-1]
+    if not axes or rotary_dim % (2 * axes):
+        raise ValueError(
+            f"rotary_dim is {rotary_dim} and positions have {axes} coordinates; rotary_dim must be a multiple of "
+            f"{2 * axes} (is the last axis of positions that of the coordinates?)"
+        )
+    tables = cos_sin(positions, inverse_frequencies(rotary_dim // axes, base=base), dtype=dtype)
+    return tuple(table.flatten(-2) for table in tables)

@@ -2,6 +2,7 @@
 
 from cmath import exp
 from math import cos, log, pi, sin, sqrt
+from math import exp as exponential
 
 
 def inverse_frequency(pair: int, dim: int, base: float = 10000.0) -> float:
@@ -128,3 +129,14 @@ def t5_bucket(distance: int, *, bidirectional: bool, num_buckets: int = 32, max_
         return first + distance
     far = int(log(distance / exact) / log(max_distance / exact) * (num_buckets - exact))
     return first + min(exact + far, num_buckets - 1)
+
+
+def attention(scores: list[list[float]], v: list[list[float]], *, causal: bool) -> list[list[float]]:
+    """Softmax attention for one head (Vaswani et al. 2017, equation 1); the last query is at the last key."""
+    outputs, offset = [], len(v) - len(scores)
+    for m, row in enumerate(scores):
+        visible = [n for n in range(len(v)) if not causal or n <= m + offset]
+        weights = [exponential(row[n]) for n in visible]
+        mixed = [sum(w * v[n][c] for w, n in zip(weights, visible, strict=True)) for c in range(len(v[0]))]
+        outputs.append([x / sum(weights) for x in mixed])
+    return outputs

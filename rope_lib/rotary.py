@@ -250,3 +250,36 @@ def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
         raise ValueError(
             f"x has shape {tuple(x.shape)}, cos {tuple(cos.shape)}; each leading axis of cos must be 1 or equal to x's"
         )
+
+
+def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int = -1) -> Tensor:
+    """Reorder each head from neighbours (2i, 2i + 1) to halves (i, i + head_dim // 2).
+
+    Apply it to the rows of W_q and W_k (dim=0), and their biases, of a checkpoint that was trained interleaved: rotated
+    with interleaved=False, the scores are the same.
+
+    Args:
+        x: size along `dim` a multiple of head_dim, one or more heads side by side.
+        head_dim: per head; all of it rotated.
+        dim: the axis to reorder.
+
+    Returns:
+        A tensor of x's shape.
+
+    Raises:
+        ValueError, TypeError: head_dim is not a positive even int, or does not divide the size.
+    """
+    return _reorder(x, (head_dim // 2, 2), head_dim, dim)
+
+
+def half_split_to_interleaved(x: Tensor, *, head_dim: int, dim: int = -1) -> Tensor:
+    """The inverse of `interleaved_to_half_split`; arguments and errors are the same."""
+    return _reorder(x, (2, head_dim // 2), head_dim, dim)
+
+
+def _reorder(x: Tensor, grid: tuple[int, int], head_dim: int, dim: int) -> Tensor:
+    check_dim(head_dim, "head_dim")
+    if x.shape[dim] % head_dim:
+        raise ValueError(f"x has size {x.shape[dim]} along axis {dim}; it must be a multiple of head_dim, {head_dim}")
+    heads = x.movedim(dim, -1).unflatten(-1, (-1, *grid))
+    return heads.transpose(-1, -2).flatten(-3).movedim(-1, dim)

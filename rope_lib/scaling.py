@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from rope_lib._checks import check_dim, check_positions
 from rope_lib.frequencies import inverse_frequencies
 
 
@@ -226,3 +227,28 @@ def _check_factor(factor: float) -> None:
 def _check_length(length: int, name: str) -> None:
     if not length > 1:
         raise ValueError(f"{name} is {length}; it must be a number of tokens above 1")
+
+
+def xpos_scale(positions: Tensor, rotary_dim: int, *, scale_base: float = 512.0) -> Tensor:
+    """The factors zeta_i^(m / scale_base) of xPos: multiply cos and sin of queries by them, those of keys by 1 / them.
+
+    zeta_i = (2i / rotary_dim + 0.4) / 1.4 lies below 1 and rises with the pair, so slow pairs decay least. Count
+    positions from a nearby origin: the score does not change, and the factors stay in range.
+
+    Args:
+        positions: (...,) in tokens.
+        rotary_dim: positive and even.
+        scale_base: tokens in which the factor zeta_i is reached.
+
+    Returns:
+        (..., rotary_dim // 2) float64.
+
+    Raises:
+        TypeError, ValueError: as `cos_sin` and `inverse_frequencies`.
+
+    Source: Sun et al. 2023, section 3, and the authors' code.
+    """
+    check_positions(positions)
+    check_dim(rotary_dim, "rotary_dim")
+    share = torch.arange(0, rotary_dim, 2, dtype=torch.float64, device=positions.device) / rotary_dim
+    return ((share + 0.4) / 1.4) ** (positions[..., None].double() / scale_base)

@@ -5,7 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import cos_sin, inverse_frequencies, reference
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
+from rope_lib.frequencies import axial_cos_sin
 
 bases = st.floats(1.5, 1e7)
 dims = st.integers(1, 128).map(lambda pairs: 2 * pairs)
@@ -81,6 +82,24 @@ def test_a_default_device_of_meta_does_not_spoil_the_frequencies():
 def test_errors_say_what_arrived_and_what_is_needed(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_axial_tables_turn_each_group_by_its_coordinate(generator):
+    """Scores depend on the differences of row and column alone, and each group of dimensions on one of them."""
+    rows, columns = torch.meshgrid(torch.arange(3), torch.arange(4), indexing="ij")
+    grid = torch.stack((rows, columns), dim=-1).flatten(0, 1)
+    cos, sin = axial_cos_sin(grid, 8, dtype=torch.float64)
+    assert cos.shape == (12, 4)
+    by_row, by_column = (
+        cos_sin(axis.flatten(), inverse_frequencies(4), dtype=torch.float64)[0] for axis in (rows, columns)
+    )
+    assert torch.equal(cos, torch.cat((by_row, by_column), dim=-1))
+    q, k = torch.randn(2, 12, 8, generator=generator, dtype=torch.float64)
+    tables = (cos, sin), axial_cos_sin(grid + torch.tensor([10, 20]), 8, dtype=torch.float64)
+    scores = [apply_rotary_emb(q, *t, interleaved=True) @ apply_rotary_emb(k, *t, interleaved=True).T for t in tables]
+    torch.testing.assert_close(*scores, rtol=1e-10, atol=1e-10)
+    with pytest.raises(ValueError, match=r"rotary_dim is 6 and positions have 2 coordinates.*multiple of 4"):
+        axial_cos_sin(grid, 6)
 
 
 def test_float16_positions_really_would_merge():

@@ -74,6 +74,31 @@ def test_position_zero_changes_nothing(generator):
     assert torch.equal(apply_rotary_emb(x, *tables(torch.tensor([0]), 8, torch.float32), interleaved=True), x)
 
 
+def test_converted_weights_give_the_same_scores(generator):
+    """Two heads of 8 from a model of width 5: permute the rows of W_q and W_k, change the layout, keep the scores."""
+    weights, words = (
+        torch.randn(2, 16, 5, generator=generator, dtype=torch.float64),
+        torch.arange(30.0).view(6, 5).double(),
+    )
+    scores = []
+    for interleaved in (True, False):
+        converted = weights if interleaved else rotary.interleaved_to_half_split(weights, head_dim=8, dim=1)
+        q, k = (words @ w.T for w in converted)
+        q, k = (x.unflatten(-1, (2, 8)).transpose(0, 1) for x in (q, k))
+        rotated_q, rotated_k = RotaryEmbedding(8, interleaved=interleaved)(q, k)
+        scores.append(rotated_q @ rotated_k.mT)
+    torch.testing.assert_close(*scores)
+
+
+def test_conversion_is_the_permutation_and_has_an_inverse():
+    x = torch.arange(16)
+    there = rotary.interleaved_to_half_split(x, head_dim=8)
+    assert there.tolist() == [0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15]
+    assert torch.equal(rotary.half_split_to_interleaved(there, head_dim=8), x)
+    with pytest.raises(ValueError, match="x has size 16 along axis -1; it must be a multiple of head_dim, 6"):
+        rotary.interleaved_to_half_split(x, head_dim=6)
+
+
 # -- Dtypes, shapes, gradients -----------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import RotaryEmbedding, inverse_frequencies, reference, scaling
+from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies, reference, scaling
 
 PEER = json.loads((ROOT / "tests" / "data" / "transformers_rope.json").read_text())["cases"]
 LONG_FACTOR = [1 + 0.5 * pair for pair in range(16)]
@@ -114,6 +114,22 @@ def test_attention_factor_multiplies_scores_by_its_square_and_survives_casting(g
     scores = [rotated_q @ rotated_k.T for rotated_q, rotated_k in (plain(q, k), warm(q, k))]
     torch.testing.assert_close(scores[1], attention_factor**2 * scores[0])
     assert torch.equal(warm.to(torch.bfloat16)(q, k)[0], warm(q, k)[0])
+
+
+def test_xpos_scores_are_relative_and_decay(generator):
+    q, k = torch.randn(2, 6, 8, generator=generator, dtype=torch.float64)
+    scores = []
+    for shift in (0, 300):
+        positions = torch.arange(6) * 50 + shift
+        cos, sin = cos_sin(positions, inverse_frequencies(8), dtype=torch.float64)
+        scale = scaling.xpos_scale(positions, 8)
+        rotated_q = apply_rotary_emb(q, cos * scale, sin * scale, interleaved=True)
+        rotated_k = apply_rotary_emb(k, cos / scale, sin / scale, interleaved=True)
+        scores.append(rotated_q @ rotated_k.T)
+    torch.testing.assert_close(*scores, rtol=1e-9, atol=1e-9)
+    scale = scaling.xpos_scale(torch.tensor([0, 512]), 8)
+    assert scale[0].tolist() == [1] * 4
+    assert scale[1].tolist() == pytest.approx([(i / 4 + 0.4) / 1.4 for i in range(4)])
 
 
 @pytest.mark.parametrize(
