@@ -23,7 +23,7 @@ def partial_sums(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tenso
 
     Source: Su et al. 2021, equation 36.
     """
-    cos, sin = _cos_sin(distances, dim, base)
+    cos, sin = cos_sin(distances, inverse_frequencies(dim, base=base), dtype=torch.float64)
     return torch.complex(cos, sin).cumsum(-1)
 
 
@@ -81,7 +81,3 @@ def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
     flat = [abs(delta) for delta in distances.flatten().tolist()]
     values = [float((ci(delta) - ci(delta / base)) / log(base)) if delta else 1.0 for delta in flat]
     return torch.tensor(values, dtype=torch.float64).reshape(distances.shape)
-
-
-def _cos_sin(distances: Tensor, dim: int, base: float) -> tuple[Tensor, Tensor]:
-    return cos_sin(distances, inverse_frequencies(dim, base=base), dtype=torch.float64)

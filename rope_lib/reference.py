@@ -1,8 +1,7 @@
 """Each definition as a plain loop over Python floats: slow, obvious, and what the tests trust."""
 
-from cmath import exp
-from math import cos, log, pi, sin, sqrt
-from math import exp as exponential
+from cmath import rect
+from math import cos, exp, log, pi, sin, sqrt
 
 
 def inverse_frequency(pair: int, dim: int, base: float = 10000.0) -> float:
@@ -32,15 +31,14 @@ def rotate(x: list[float], position: float, *, interleaved: bool, base: float = 
 
 def score(q: list[float], k: list[float], m: float, n: float, *, interleaved: bool, base: float = 10000.0) -> float:
     """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16)."""
-    turned = (rotate(x, p, interleaved=interleaved, base=base) for x, p in ((q, m), (k, n)))
-    return sum(a * b for a, b in zip(*turned, strict=True))
+    return dot(*(rotate(x, p, interleaved=interleaved, base=base) for x, p in ((q, m), (k, n))))
 
 
 def partial_sums(distance: float, dim: int, base: float = 10000.0) -> list[complex]:
     """S_1, ..., S_N at one distance (Su et al. 2021, equation 36)."""
     sums, total = [], 0
     for pair in range(dim // 2):
-        total += exp(1j * distance * inverse_frequency(pair, dim, base))
+        total += rect(1.0, distance * inverse_frequency(pair, dim, base))
         sums.append(total)
     return sums
 
@@ -80,7 +78,7 @@ def linear_attention(
             if causal and j > i:
                 continue
             phi_k = [feature_map(x) for x in key]
-            plain = sum(a * b for a, b in zip(phi_q, phi_k, strict=True)) * decay ** (i - j)
+            plain = dot(phi_q, phi_k) * decay ** (i - j)
             turned = score(phi_q, phi_k, i, j, interleaved=interleaved, base=base) * decay ** (i - j)
             weight = plain if rotate == "none" else turned
             total = [t + weight * x for t, x in zip(total, v[j], strict=True)]
@@ -136,7 +134,7 @@ def attention(scores: list[list[float]], v: list[list[float]], *, causal: bool) 
     outputs, offset = [], len(v) - len(scores)
     for m, row in enumerate(scores):
         visible = [n for n in range(len(v)) if not causal or n <= m + offset]
-        weights = [exponential(row[n]) for n in visible]
+        weights = [exp(row[n]) for n in visible]
         mixed = [sum(w * v[n][c] for w, n in zip(weights, visible, strict=True)) for c in range(len(v[0]))]
         outputs.append([x / sum(weights) for x in mixed])
     return outputs
