@@ -6,6 +6,8 @@ from torch import Tensor, nn
 from rope_lib._checks import HALF, check_base, check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
+TABLES = (torch.float32, torch.float64)
+FLOATS = (*TABLES, *HALF)
 BLOCK = 2**19  # elements that are rotated at once: large enough for all cores, small enough for the cache
 SMALL = 2**17  # below, one pass over everything is faster than many over blocks
 
@@ -34,31 +36,57 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
     if rotary_dim < x.shape[-1]:
         turned = apply_rotary_emb(x[..., :rotary_dim], cos, sin, interleaved=interleaved)
         return torch.cat((turned, x[..., rotary_dim:]), dim=-1)
-    if rotation_form(x, cos, sin) == "plain":
-        return _rotate(x, cos, sin, interleaved)
-    return _RotateInBlocks.apply(x, cos, sin, interleaved)
+    form = rotation_form(x, cos, sin, interleaved=interleaved)
+    if x.dtype is cos.dtype or form in ("blocks", "opaque"):
+        return _FORMS[form](x, cos, sin, interleaved)
+    wide = x if x.dtype is torch.float64 else x.type_as(cos)
+    return _FORMS[form](wide, cos, sin, interleaved).type_as(x)
 
 
-def rotation_form(x: Tensor, cos: Tensor, sin: Tensor) -> str:
+def rotation_form(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> str:
     """Which form `apply_rotary_emb` takes: the same numbers to rounding, at different speeds.
 
     Returns:
-        "plain", the formula as it stands, for small x, on a GPU, under torch.compile and torch.export (which fuse it),
-        and when the tables need gradients; "blocks" for at least 2^17 elements on the CPU: blocks that stay in the
-        cache, and in the interleaved layout complex products.
+        "formula", as it stands: half-split, and wherever a compiler fuses it;
+        "complex", one complex product: interleaved, without a compiler;
+        "blocks", either of these in blocks that stay in the cache: at least 2^17 elements on the CPU;
+        "opaque", blocks that torch.compile calls as they are: interleaved half precision on the CPU, for which its own
+        code takes twice as long.
     """
-    tables_need_gradients = torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)
-    if x.numel() < SMALL or x.device.type != "cpu" or torch.compiler.is_compiling() or tables_need_gradients:
-        return "plain"
-    return "blocks"
+    constant_tables = not (cos.requires_grad or sin.requires_grad)
+    if torch.compiler.is_compiling():
+        slow = interleaved and x.dtype in HALF and x.is_cpu and constant_tables and not torch.compiler.is_exporting()
+        return "opaque" if slow else "formula"
+    if x.is_cpu and x.numel() >= SMALL and (constant_tables or not torch.is_grad_enabled()):
+        return "blocks"
+    return "complex" if interleaved and not x.is_mps else "formula"
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    dtype = torch.promote_types(x.dtype, cos.dtype)
-    x0, x1 = x.to(dtype).unflatten(-1, (-1, 2)).unbind(-1) if interleaved else x.to(dtype).chunk(2, dim=-1)
-    y0, y1 = x0 * cos - x1 * sin, x0 * sin + x1 * cos
-    turned = torch.stack((y0, y1), dim=-1).flatten(-2) if interleaved else torch.cat((y0, y1), dim=-1)
-    return turned.to(x.dtype)
+    if interleaved:
+        x0, x1 = x.unflatten(-1, (-1, 2)).unbind(-1)
+        return torch.stack((x0 * cos - x1 * sin, x0 * sin + x1 * cos), dim=-1).flatten(-2)
+    if torch.compiler.is_compiling():  # (x0, x1) cos + (x1, x0) (-sin, sin): compilers write better code for it
+        pairs, signed = x.unflatten(-1, (2, -1)), torch.stack((-sin, sin), dim=-2)
+        return (pairs * cos.unsqueeze(-2) + pairs.flip(-2) * signed).flatten(-2)
+    x0, x1 = x.chunk(2, dim=-1)
+    return torch.cat((torch.addcmul(x0 * cos, x1, sin, value=-1), torch.addcmul(x0 * sin, x1, cos)), dim=-1)
+
+
+def _rotate_complex(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """(x0 + i x1) (cos + i sin), which needs the interleaved layout."""
+    factor = torch.complex(cos, sin)
+    if torch.is_inference_mode_enabled() and x.is_contiguous() and not x.storage_offset() % 2:
+        return (x.view(x.dtype.to_complex()) * factor).view(x.dtype)  # fewer steps, but view(dtype) stops gradients
+    return torch.view_as_real(_as_complex(x) * factor).flatten(-2)
+
+
+def _as_complex(x: Tensor) -> Tensor:
+    """(..., head_dim) -> (..., head_dim // 2) complex, without a copy where each pair lies side by side."""
+    aligned = x.is_contiguous() or (x.stride(-1) == 1 and not any(step % 2 for step in x.stride()[:-1]))
+    if not aligned or x.storage_offset() % 2:
+        x = x.clone(memory_format=torch.contiguous_format)
+    return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
 
 
 class _RotateInBlocks(torch.autograd.Function):
@@ -80,12 +108,12 @@ class _RotateInBlocks(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple:
         cos, sin = ctx.saved_tensors
-        return _RotateInBlocks.apply(gradient, cos, -sin, ctx.interleaved), None, None, None
+        return _rotate_in_blocks(gradient, cos, -sin, ctx.interleaved), None, None, None
 
     @staticmethod
     def jvp(ctx, tangent: Tensor, *_: None) -> Tensor:
         cos, sin = ctx.saved_tensors
-        return _RotateInBlocks.apply(tangent, cos, sin, ctx.interleaved)
+        return _rotate_in_blocks(tangent, cos, sin, ctx.interleaved)
 
     @staticmethod
     def vmap(info, in_dims: tuple, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, int]:
@@ -95,7 +123,7 @@ class _RotateInBlocks(torch.autograd.Function):
         for table, dim in zip((cos, sin), in_dims[1:], strict=False):
             table = table[None] if dim is None else table.movedim(dim, 0)
             tables.append(table.reshape(table.shape[0], *(1,) * (axes + 1 - table.ndim), *table.shape[1:]))
-        return _RotateInBlocks.apply(x, *tables, interleaved), 0
+        return _rotate_in_blocks(x, *tables, interleaved), 0
 
 
 def _rotate_into(out: Tensor, x: Tensor, tables: tuple[Tensor, ...]) -> None:
@@ -113,10 +141,7 @@ def _rotate_into(out: Tensor, x: Tensor, tables: tuple[Tensor, ...]) -> None:
     source = x.to(dtype)
     target = out if out.dtype == dtype else torch.empty(x.shape, dtype=dtype)
     if len(tables) == 1:
-        if source.stride(-1) != 1 or any(s % 2 for s in source.stride()[:-1]) or source.storage_offset() % 2:
-            source = source.clone(memory_format=torch.contiguous_format)  # complex views need pairs side by side
-        source, turned = (torch.view_as_complex(t.unflatten(-1, (-1, 2))) for t in (source, target))
-        torch.mul(source, tables[0], out=turned)
+        torch.mul(_as_complex(source), tables[0], out=_as_complex(target))
     else:
         cos, sin = tables
         (x0, x1), (y0, y1) = source.chunk(2, dim=-1), target.chunk(2, dim=-1)
@@ -124,6 +149,34 @@ def _rotate_into(out: Tensor, x: Tensor, tables: tuple[Tensor, ...]) -> None:
         torch.mul(x0, sin, out=y1).addcmul_(x1, cos)
     if target is not out:
         out.copy_(target)
+
+
+_rotate_in_blocks = _RotateInBlocks.apply
+
+
+@torch.library.custom_op("rope_lib::rotate", mutates_args=())
+def _rotate_opaque(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    return _RotateInBlocks.forward(x, cos, sin, interleaved)
+
+
+@_rotate_opaque.register_fake
+def _(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
+
+
+def _save_tables(ctx, inputs: tuple, output: Tensor) -> None:
+    _, *tables, ctx.interleaved = inputs
+    ctx.save_for_backward(*tables)
+
+
+def _rotate_back(ctx, gradient: Tensor) -> tuple:
+    cos, sin = ctx.saved_tensors
+    return _rotate_opaque(gradient, cos, -sin, ctx.interleaved), None, None, None
+
+
+_rotate_opaque.register_autograd(_rotate_back, setup_context=_save_tables)
+
+_FORMS = {"formula": _rotate, "complex": _rotate_complex, "blocks": _rotate_in_blocks, "opaque": _rotate_opaque}
 
 
 class RotaryEmbedding(nn.Module):
@@ -168,7 +221,7 @@ class RotaryEmbedding(nn.Module):
             The rotated q and k.
 
         Raises:
-            As `cos_sin` and `apply_rotary_emb`.
+            TypeError, ValueError: as `cos_sin` and `apply_rotary_emb`.
         """
         if positions is None:
             positions = torch.arange(q.shape[-2], device=q.device)
@@ -212,6 +265,11 @@ def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
 
 def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
     """Raise for everything that would rotate silently by the wrong angle."""
+    table = cos.shape
+    if len(table) == 2 and sin.shape == table and x.shape[-2:] == (table[0], 2 * table[1]):
+        usual = x.dtype in FLOATS and cos.dtype is sin.dtype and cos.dtype in TABLES
+        if usual and x.device == cos.device == sin.device:
+            return  # all in order, seen at a glance; what follows finds the words for what is not
     if not x.is_floating_point():
         raise TypeError(f"x has dtype {x.dtype}; it must be a real floating-point tensor")
     if cos.dtype in HALF or sin.dtype in HALF or not (cos.is_floating_point() and sin.is_floating_point()):

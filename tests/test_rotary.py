@@ -43,7 +43,9 @@ def test_the_layouts_are_one_rotation_in_two_orders(generator):
     x = torch.randn(3, 5, 16, generator=generator, dtype=torch.float64)
     cos, sin = tables(torch.arange(5), 16)
     half = apply_rotary_emb(to_half_split(x), cos, sin, interleaved=False)
-    assert torch.equal(half, to_half_split(apply_rotary_emb(x, cos, sin, interleaved=True)))
+    interleaved = apply_rotary_emb(x, cos, sin, interleaved=True)
+    rounding = 2 * torch.finfo(x.dtype).eps * x.abs().max()  # two products and a sum, fused or not
+    torch.testing.assert_close(half, to_half_split(interleaved), rtol=0, atol=rounding.item())
 
 
 @layouts
@@ -136,12 +138,17 @@ def test_non_contiguous_and_empty_inputs(interleaved, generator):
 def test_input_is_left_alone_and_gradients_are_right(interleaved, generator):
     x = torch.randn(4, 6, generator=generator, dtype=torch.float64, requires_grad=True)
     before = x.detach().clone()
-    cos, sin = tables(torch.arange(4), 6)
-    assert torch.autograd.gradcheck(lambda x: apply_rotary_emb(x, cos, sin, interleaved=interleaved), x)
+    angles = torch.randn(4, 3, generator=generator, dtype=torch.float64, requires_grad=True)  # learned ones, say
+
+    def rotate(x, angles):
+        return apply_rotary_emb(x, angles.cos(), angles.sin(), interleaved=interleaved)
+
+    assert torch.autograd.gradcheck(rotate, (x, angles), check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(rotate, (x, angles))
     assert torch.equal(x.detach(), before)
 
 
-# -- Both forms: blocks for large inputs, the plain formula else -------------------------------------------------------
+# -- The forms: the formula, one complex product, blocks ---------------------------------------------------------------
 
 
 @pytest.fixture
@@ -151,15 +158,44 @@ def tiny_blocks(monkeypatch):
     monkeypatch.setattr(rotary, "BLOCK", 16)
 
 
-def test_which_form_is_taken():
+def test_which_form_is_taken(monkeypatch):
     small, large = torch.zeros(2, 4, 8), torch.zeros(2**14, 8)
     cos, sin = tables(torch.arange(4), 8)
-    assert rotary.rotation_form(small, cos, sin) == "plain"
-    assert rotary.rotation_form(large, cos, sin) == "blocks"
-    assert rotary.rotation_form(large.to("meta"), cos, sin) == "plain"
-    assert rotary.rotation_form(large, cos.requires_grad_(), sin) == "plain"
+
+    def forms(x):
+        return [rotary.rotation_form(x, cos, sin, interleaved=interleaved) for interleaved in (True, False)]
+
+    assert forms(small) == ["complex", "formula"]
+    assert forms(large) == ["blocks", "blocks"]
+    assert forms(large.to("meta")) == ["complex", "formula"]
+    cos.requires_grad_()
+    assert forms(large) == ["complex", "formula"]
     with torch.no_grad():
-        assert rotary.rotation_form(large, cos, sin) == "blocks"
+        assert forms(large) == ["blocks", "blocks"]
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert forms(large) == forms(large.bfloat16()) == ["formula", "formula"]
+    cos.requires_grad_(False)
+    assert forms(large) == ["formula", "formula"]
+    assert forms(large.bfloat16()) == ["opaque", "formula"]
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
+    assert forms(large.bfloat16()) == ["formula", "formula"]
+
+
+@layouts
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("inference", [False, True])
+def test_all_forms_give_the_same(interleaved, dtype, inference, generator, monkeypatch):
+    wide = torch.randn(3, 5, 11, generator=generator).to(dtype)
+    cos, sin = tables(torch.arange(5), 8, dtype)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    forms = {"compiled formula": rotary._rotate(wide[..., 3:], cos, sin, interleaved)}
+    monkeypatch.undo()
+    names = [name for name in rotary._FORMS if interleaved or name != "complex"]
+    with torch.inference_mode(inference):
+        for x in (wide[..., 3:], wide[..., 3:].contiguous(), wide.mT.contiguous().mT[..., 3:]):
+            forms |= {name: rotary._FORMS[name](x, cos, sin, interleaved) for name in names}
+            for form in forms.values():
+                torch.testing.assert_close(form, forms["formula"])
 
 
 @layouts
@@ -171,7 +207,8 @@ def test_blocks_give_what_the_formula_gives(interleaved, dtype, shape, generator
     for y in (x, torch.randn(*shape[:-1], shape[-1] + 3, generator=generator).to(dtype)[..., 3:], x.mT.contiguous().mT):
         blocks = apply_rotary_emb(y, cos, sin, interleaved=interleaved)
         assert blocks.is_contiguous()
-        torch.testing.assert_close(blocks, rotary._rotate(y, cos, sin, interleaved))
+        wide = y.to(torch.promote_types(dtype, torch.float32))
+        torch.testing.assert_close(blocks, rotary._rotate(wide, cos, sin, interleaved).to(dtype))
 
 
 @layouts
@@ -214,13 +251,16 @@ def test_vmap_over_inputs_and_tables(interleaved, generator, tiny_blocks):
 
 
 @layouts
-def test_compile_and_export_take_the_plain_form_in_one_graph(interleaved, generator, tiny_blocks):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_compile_and_export_make_one_graph(interleaved, dtype, generator, tiny_blocks):
     rope = RotaryEmbedding(8, interleaved=interleaved)
-    q, k = torch.randn(2, 2, 5, 8, generator=generator)
+    q, k = torch.randn(2, 2, 5, 8, generator=generator).to(dtype).requires_grad_()
     expected = rope(q, k)
     compiled = torch.compile(rope, fullgraph=True, backend="aot_eager", dynamic=True)
     for ours, theirs in zip(compiled(q, k), expected, strict=True):
         torch.testing.assert_close(ours, theirs)
+    gradients = [torch.autograd.grad((a * b).sum(), (q, k)) for a, b in (compiled(q, k), expected)]
+    torch.testing.assert_close(*gradients)
     exported = torch.export.export(rope, (q, k))
     assert not any("complex" in str(node.target) for node in exported.graph.nodes)
     for ours, theirs in zip(exported.module()(q, k), expected, strict=True):
