@@ -18,6 +18,8 @@ from torch import Tensor
 
 from rope_lib.rotary import apply_rotary_emb
 
+SEGMENT = 4  # chunks that are treated in one pass
+
 
 class State(NamedTuple):
     """All that linear attention remembers of the past, whatever its length."""
@@ -68,14 +70,7 @@ def linear_attention(
         rotated_q, phi_q, rotated_k, phi_k = _features(q, k, rotate, cos, sin, interleaved, feature_map)
         numerator = rotated_q @ (rotated_k.mT @ v)
         return numerator / (phi_q @ phi_k.sum(-2)[..., None])
-    state, outputs = None, []
-    # split, not slices: the backward of a slice writes a whole tensor, and one per chunk is quadratic.
-    parts = [x.split(chunk_size, dim=-2) for x in (q, k, v)]
-    tables = [[None] * len(parts[0]) if x is None else x.split(chunk_size, dim=-2) for x in (cos, sin)]
-    for part in zip(*parts, *tables, strict=True):
-        output, state = _chunk(state, *part, rotate, interleaved, decay, feature_map)
-        outputs.append(output)
-    return torch.cat(outputs, dim=-2)
+    return _causal(None, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size)[0]
 
 
 def linear_attention_step(
@@ -90,8 +85,9 @@ def linear_attention_step(
     interleaved: bool | None = None,
     decay: float | None = None,
     feature_map: Callable[[Tensor], Tensor] = elu_plus_one,
+    chunk_size: int = 128,
 ) -> tuple[Tensor, State]:
-    """Causal linear attention as a recurrence: new tokens (usually one) and the state of all before them.
+    """Causal linear attention as a recurrence: new tokens and the state of all before them.
 
     Args:
         state: what the last call returned, None at the beginning.
@@ -104,38 +100,68 @@ def linear_attention_step(
         ValueError: as `linear_attention`.
     """
     _check(q, k, v, rotate, cos, sin, interleaved, decay, causal=True)
-    return _chunk(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map)
+    return _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size)
 
 
-def _chunk(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map) -> tuple[Tensor, State]:
-    """The outputs of one chunk, given the state before it, and the state after it."""
+def _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size) -> tuple[Tensor, State]:
+    """The outputs, given the state before the first token, and the state after the last one.
+
+    The text is cut into segments of some chunks each, small enough for the cache, and a last one of what is left.
+    """
+    whole = q.shape[-2] // max(chunk_size, 1) * chunk_size
+    sizes = [
+        segment
+        for start in range(0, whole, SEGMENT * chunk_size)
+        if (segment := min(SEGMENT * chunk_size, whole - start))
+    ]
+    sizes += [rest] if (rest := q.shape[-2] - whole) or not sizes else []
+    # split, not slices: the backward of a slice writes a whole tensor, and one per segment is quadratic.
+    parts = [x.split(sizes, dim=-2) if x is not None else [None] * len(sizes) for x in (q, k, v, cos, sin)]
+    outputs = []
+    for part in zip(*parts, strict=True):
+        output, state = _segment(state, *part, rotate, interleaved, decay, feature_map, chunk_size)
+        outputs.append(output)
+    return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2), state
+
+
+def _segment(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size) -> tuple[Tensor, State]:
     rotated_q, phi_q, rotated_k, phi_k = _features(q, k, rotate, cos, sin, interleaved, feature_map)
     if state is None:
-        state = State(torch.zeros_like(rotated_k.mT @ v), torch.zeros_like(phi_k.sum(-2)))
-    step = torch.arange(q.shape[-2], device=q.device, dtype=q.dtype)
-    # Weights of what lies inside the chunk, of the state, and of each token in the next state.
-    mask = torch.ones(len(step), len(step), dtype=q.dtype, device=q.device).tril()
+        none = phi_k[..., :0, :]  # no tokens: sums that are zero, of the right shape
+        state = State(none.mT @ v[..., :0, :], none.sum(-2))
+    chunk = chunk_size if q.shape[-2] % max(chunk_size, 1) == 0 else q.shape[-2]
+    numerator, values = _weighted_sums(rotated_q, rotated_k, v, state.values, decay, chunk)
     if decay is None:
-        inside, before, after, shrink = mask, None, None, 1.0
-    else:
-        inside = mask * decay ** (step[:, None] - step).clamp(min=0)
-        before, after, shrink = (
-            decay ** (step + 1)[:, None],
-            decay ** (len(step) - 1 - step)[:, None],
-            decay ** len(step),
-        )
-    scores = (rotated_q @ rotated_k.mT) * inside
-    past = rotated_q @ state.values
-    if decay is None and rotate == "numerator":
-        weights = (phi_q * (phi_k.cumsum(-2) + state.normalizer[..., None, :])).sum(-1, keepdim=True)
-    else:
-        plain = scores if rotate != "numerator" else (phi_q @ phi_k.mT) * inside
-        past_weights = phi_q @ state.normalizer[..., None]
-        weights = plain.sum(-1, keepdim=True) + (past_weights if before is None else before * past_weights)
-    numerator = scores @ v + (past if before is None else before * past)
-    kept_k, kept_phi = (rotated_k, phi_k) if after is None else (after * rotated_k, after * phi_k)
-    new = State(shrink * state.values + kept_k.mT @ v, shrink * state.normalizer + kept_phi.sum(-2))
-    return numerator / weights, new
+        sums = torch.cat((state.normalizer[..., None, :], phi_k), dim=-2).cumsum(-2)
+        return numerator / (phi_q * sums[..., 1:, :]).sum(-1, keepdim=True), State(values, sums[..., -1, :])
+    ones, normalizer = torch.ones_like(phi_k[..., :1]), state.normalizer[..., None]
+    denominator, normalizer = _weighted_sums(phi_q, phi_k, ones, normalizer, decay, chunk)
+    return numerator / denominator, State(values, normalizer[..., 0])
+
+
+def _weighted_sums(q, k, v, state, decay, chunk) -> tuple[Tensor, Tensor]:
+    """Sums over j <= i of decay^(i-j) (q_i . k_j) v_j, continued from a state, and the state at the end.
+
+    Inside a chunk the weights are a chunk x chunk matrix; what lies before the chunk enters through its state.
+    """
+    q, k, v = (x.unflatten(-2, (x.shape[-2] // chunk, chunk)) for x in (q, k, v))
+    inside = _decay_matrix(chunk, decay, q)  # [i, j] = decay^(i-j), zero for j > i
+    past_q, kept_k = (q, k) if decay is None else (q * (decay * inside[:, :1]), k * inside[-1, :, None])
+    added = kept_k.mT @ v  # what each chunk adds to the state
+    between = _decay_matrix(q.shape[-3] + 1, decay and decay**chunk, q)
+    states = torch.cat((state[..., None, :, :], added), dim=-3)
+    states = (between @ states.flatten(-2)).unflatten(-1, added.shape[-2:])  # before each chunk, and at the end
+    sums = ((q @ k.mT) * inside) @ v + past_q @ states[..., :-1, :, :]
+    return sums.flatten(-3, -2), states[..., -1, :, :]
+
+
+def _decay_matrix(size: int, decay: float | None, like: Tensor) -> Tensor:
+    """decay^(i - j) for j <= i, else 0; None means no decay."""
+    ones = torch.ones(size, size, dtype=like.dtype, device=like.device)
+    if decay is None:
+        return ones.tril()
+    steps = ones.cumsum(0) - ones.cumsum(1)
+    return (decay ** steps.clamp(min=0)).tril()
 
 
 def _features(q, k, rotate, cos, sin, interleaved, feature_map) -> tuple[Tensor, Tensor, Tensor, Tensor]:
