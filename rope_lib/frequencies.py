@@ -1,5 +1,7 @@
 """How fast each pair of dimensions turns, and the tables of cosines and sines."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -52,13 +54,13 @@ def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.f
         )
     if inv_freq.ndim != 1:
         raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")
-    if dtype in HALF or not dtype.is_floating_point:
-        raise TypeError(
-            f"dtype is {dtype}; tables are float32 or float64 (apply_rotary_emb rotates half-precision "
-            "tensors in float32 and rounds once)"
-        )
+    _check_table_dtype(dtype)
+    return _tables(positions[..., None], inv_freq, dtype)
+
+
+def _tables(positions: Tensor, inv_freq: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     device = _float64_device(positions.device)
-    angles = positions.to(device, torch.float64)[..., None] * inv_freq.to(device)
+    angles = positions.to(device, torch.float64) * inv_freq.to(device)
     return angles.cos().to(positions.device, dtype), angles.sin().to(positions.device, dtype)
 
 
@@ -96,3 +98,51 @@ def axial_cos_sin(
         )
     tables = cos_sin(positions, inverse_frequencies(rotary_dim // axes, base=base), dtype=dtype)
     return tuple(table.flatten(-2) for table in tables)
+
+
+def sectioned_cos_sin(
+    positions: Tensor,
+    rotary_dim: int,
+    *,
+    sections: Sequence[int],
+    base: float = 10000.0,
+    dtype: torch.dtype = torch.float32,
+) -> tuple[Tensor, Tensor]:
+    """Tables for positions with several coordinates that share one spectrum: the multimodal form of Qwen2-VL.
+
+    The first sections[0] pairs, the fastest, turn by the first coordinate, the next sections[1] by the second, and so
+    on. Where all coordinates agree, as for text, this is `cos_sin`.
+
+    Args:
+        positions: (..., axes) in tokens, e.g. (time, row, column).
+        rotary_dim: twice the sum of sections.
+        sections: pairs of each coordinate, e.g. (16, 24, 24) for rotary_dim 128.
+        base, dtype: as in `inverse_frequencies` and `cos_sin`.
+
+    Returns:
+        cos, sin: each (..., rotary_dim // 2).
+
+    Raises:
+        ValueError: sections do not fit rotary_dim or the coordinates.
+        TypeError: as `cos_sin`.
+
+    Source: Wang et al. 2024, section 2.1; the split into sections follows the authors' code.
+    """
+    check_positions(positions)
+    if 2 * sum(sections) != rotary_dim or positions.shape[-1] != len(sections):
+        raise ValueError(
+            f"sections are {tuple(sections)}, rotary_dim is {rotary_dim}, positions have {positions.shape[-1]} "
+            "coordinates; there must be one section per coordinate, and sections must add up to rotary_dim // 2"
+        )
+    _check_table_dtype(dtype)
+    pairs = torch.tensor(sections, device=positions.device)
+    inv_freq = inverse_frequencies(rotary_dim, base=base, device=positions.device)
+    return _tables(positions.repeat_interleave(pairs, dim=-1), inv_freq, dtype)
+
+
+def _check_table_dtype(dtype: torch.dtype) -> None:
+    if dtype in HALF or not dtype.is_floating_point:
+        raise TypeError(
+            f"dtype is {dtype}; tables are float32 or float64 (apply_rotary_emb rotates half-precision "
+            "tensors in float32 and rounds once)"
+        )

@@ -1,4 +1,4 @@
-"""The additive code of the first transformer, and the rotation hidden in it."""
+"""The additive codes: the sinusoidal one of the first transformer, the rotation hidden in it, and the learned one."""
 
 import torch
 from torch import Tensor
@@ -52,3 +52,30 @@ def shift_matrix(delta: float, dim: int, *, base: float = 10000.0, device: torch
     """
     check_dim(dim, "dim")
     return rotation_matrix(-delta, inverse_frequencies(dim, base=base, device=device))
+
+
+def learned_encoding(positions: Tensor, table: Tensor) -> Tensor:
+    """Row m of a trained table for each position m; beyond the table there is nothing.
+
+    Args:
+        positions: (...,) integers, from 0 to len(table) - 1.
+        table: (max_positions, dim).
+
+    Returns:
+        (..., dim).
+
+    Raises:
+        ValueError: a position is not in the table (a negative one would otherwise be counted from its end).
+        TypeError: positions are not integers.
+
+    Source: Gehring et al. 2017, section 3.1; Vaswani et al. 2017, section 3.5.
+    """
+    check_positions(positions)
+    if positions.is_floating_point():
+        raise TypeError(f"positions has dtype {positions.dtype}; the rows of a table are counted by integers")
+    if positions.numel() and not 0 <= positions.min() <= positions.max() < len(table):
+        raise ValueError(
+            f"positions reach from {positions.min()} to {positions.max()}, but table has {len(table)} rows, 0 to "
+            f"{len(table) - 1}; a learned code knows no other positions (is the text longer than in training?)"
+        )
+    return table[positions]

@@ -1,12 +1,14 @@
+import json
 import math
 
 import pytest
 import torch
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
-from rope_lib.frequencies import axial_cos_sin
+from rope_lib.frequencies import axial_cos_sin, sectioned_cos_sin
 
 bases = st.floats(1.5, 1e7)
 dims = st.integers(1, 128).map(lambda pairs: 2 * pairs)
@@ -100,6 +102,26 @@ def test_axial_tables_turn_each_group_by_its_coordinate(generator):
     torch.testing.assert_close(*scores, rtol=1e-10, atol=1e-10)
     with pytest.raises(ValueError, match=r"rotary_dim is 6 and positions have 2 coordinates.*multiple of 4"):
         axial_cos_sin(grid, 6)
+
+
+def test_sectioned_tables_are_those_of_transformers():
+    peer = json.loads((ROOT / "tests" / "data" / "transformers_rope.json").read_text())["sectioned"]
+    tables = sectioned_cos_sin(torch.tensor(peer["positions"]), 16, sections=peer["sections"], dtype=torch.float64)
+    for table, expected in zip(tables, (peer["cos"], peer["sin"]), strict=True):
+        torch.testing.assert_close(table, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=5.1e-10)  # 9 digits
+
+
+def test_sectioned_tables_of_text_are_the_plain_ones():
+    positions = torch.arange(5)
+    sectioned = sectioned_cos_sin(positions[:, None].expand(5, 3), 16, sections=(2, 3, 3))
+    for ours, plain in zip(sectioned, cos_sin(positions, inverse_frequencies(16)), strict=True):
+        assert torch.equal(ours, plain)
+    with pytest.raises(ValueError, match=r"sections are \(2, 3\), rotary_dim is 16, positions have 3 coordinates"):
+        sectioned_cos_sin(torch.zeros(5, 3), 16, sections=(2, 3))
+    with pytest.raises(ValueError, match="must add up to rotary_dim // 2"):
+        sectioned_cos_sin(torch.zeros(5, 2), 16, sections=(2, 3))
+    with pytest.raises(TypeError, match="tables are float32 or float64"):
+        sectioned_cos_sin(torch.zeros(5, 2), 16, sections=(4, 4), dtype=torch.bfloat16)
 
 
 def test_float16_positions_really_would_merge():

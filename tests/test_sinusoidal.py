@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rope_lib import inverse_frequencies, reference, shift_matrix, sinusoidal_encoding
+from rope_lib.sinusoidal import learned_encoding
 
 dims = st.integers(1, 32).map(lambda pairs: 2 * pairs)
 positions = st.integers(-10_000, 10_000)
@@ -45,3 +46,18 @@ def test_errors():
         shift_matrix(1, -2)
     with pytest.raises(TypeError, match="positions is a int"):
         sinusoidal_encoding(3, 4)
+
+
+def test_learned_code_is_a_row_of_the_table_and_learns():
+    table = torch.arange(12.0).view(4, 3).requires_grad_()
+    assert learned_encoding(torch.tensor([[0, 3], [1, 1]]), table)[0, 1].tolist() == [9, 10, 11]
+    learned_encoding(torch.tensor([1, 1]), table).sum().backward()
+    assert table.grad[:, 0].tolist() == [0, 2, 0, 0]
+
+
+@pytest.mark.parametrize(("position", "error"), [(4, "reach from 4 to 4, but table has 4 rows"), (-1, "from -1 to -1")])
+def test_learned_code_ends_with_its_table(position, error):
+    with pytest.raises(ValueError, match=error):
+        learned_encoding(torch.tensor([position]), torch.zeros(4, 3))
+    with pytest.raises(TypeError, match=r"positions has dtype torch.float32"):
+        learned_encoding(torch.tensor([0.0]), torch.zeros(4, 3))
