@@ -1,5 +1,6 @@
 """The book's own Sphinx extension: theorems, figures in the theme's colours, notebooks that travel, local MathJax."""
 
+import ast
 import base64
 import html
 import io
@@ -13,8 +14,10 @@ from modulefinder import ModuleFinder
 from pathlib import Path
 
 from docutils import nodes
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
@@ -74,6 +77,49 @@ class FillTheoremIndex(SphinxPostTransform):
                     link = nodes.reference("", label, refuri=uri, internal=True)
                     items += nodes.list_item("", nodes.paragraph("", "", link))
             placeholder.replace_self(items)
+
+
+# -- The reference, from docstrings ------------------------------------------------------------------------------------
+
+
+class ApiReference(SphinxDirective):
+    """Describe the public functions and classes of a module, read but not run: the pages are built without torch."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        path = ROOT / self.arguments[0]
+        self.env.note_dependency(str(path))
+        module = ast.parse(path.read_text())
+        lines = [*ast.get_docstring(module).splitlines(), ""]
+        for node in module.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                lines += describe(node)
+        container = nodes.container()
+        self.state.nested_parse(StringList(lines, source=str(path)), self.content_offset, container)
+        return container.children
+
+
+def describe(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
+    """An entry in reStructuredText: signature without types, docstring, and for a class its public methods."""
+    methods = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
+    caller = node if isinstance(node, ast.FunctionDef) else methods.get("__init__")
+    arguments = ast.unparse(without_types(caller.args)).removeprefix("self, ") if caller else ""
+    kind = "function" if isinstance(node, ast.FunctionDef) else "class"
+    docstring = ast.get_docstring(node).replace("`", "``").replace("|", "\\|")
+    settings = Config(napoleon_custom_sections=["Source"], napoleon_use_rtype=False)
+    entry = GoogleDocstring(docstring, settings).lines()
+    for name, method in methods.items() if kind == "class" else ():
+        if not name.startswith("_"):
+            entry += ["", *describe(method)]
+    return [f".. py:{kind}:: {node.name}({arguments})", "", *(f"   {line}" for line in entry), ""]
+
+
+def without_types(arguments: ast.arguments) -> ast.arguments:
+    """The docstrings say what is needed, shapes included."""
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        argument.annotation = None
+    return arguments
 
 
 # -- Links [Su et al. 2021](bibliography.md#su2021) --------------------------------------------------------------------
@@ -198,6 +244,7 @@ def setup(app: Sphinx) -> dict:
     """Connect the parts."""
     app.add_node(theorem_list)
     app.add_directive("theorem-index", TheoremIndex)
+    app.add_directive("api-reference", ApiReference)
     app.add_post_transform(FillTheoremIndex)
     app.add_post_transform(InlineFigures)
     app.connect("config-inited", no_buttons_without_address)

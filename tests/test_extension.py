@@ -1,5 +1,6 @@
 """The book's own Sphinx extension, and what it left in the built pages."""
 
+import ast
 import json
 import re
 import sys
@@ -131,3 +132,38 @@ def test_launch_buttons_need_an_address(address):
     Config.html_theme_options = {"repository_url": address, "launch_buttons": {"colab_url": "https://colab"}}
     rope_book.no_buttons_without_address(None, Config)
     assert ("launch_buttons" in Config.html_theme_options) is bool(address)
+
+
+def test_reference_page_has_every_public_name(html):
+    """And nothing else: names come from the modules, where a function or class does not begin with an underscore."""
+    public = {
+        node.name
+        for path in (ROOT / "rope_lib").glob("[a-z]*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and path.stem != "reference"
+    }
+    page = (html / "chapters" / "reference.html").read_text()
+    described = re.findall(r'<dt class="sig sig-object py" id="([\w.]+)"', page)
+    assert len(described) == len(set(described))
+    assert {name for name in described if "." not in name} == public
+    assert "RotaryEmbedding.forward" in described
+
+
+def test_entry_of_the_reference():
+    source = '''
+def turn(x: Tensor, *, by: float = 0.5) -> Tensor:
+    """Turn x; see `cos_sin`.
+
+    Args:
+        x: (n,), with |x| = 1.
+
+    Raises:
+        ValueError: never.
+    """
+'''
+    entry = "\n".join(rope_book.describe(ast.parse(source).body[0]))
+    assert entry.startswith(".. py:function:: turn(x, *, by=0.5)\n\n   Turn x; see ``cos_sin``.")
+    assert r":param x: (n,), with \|x\| = 1." in entry
+    assert ":raises ValueError: never." in entry

@@ -20,7 +20,7 @@ FLAGS = [
 ]
 PAGES = ["chapters/" + name for name in (
     "index.html", "02_sinusoidal_encoding.html", "04_rope_from_complex_numbers.html", "05_rotation_matrix.html",
-    "notation.html", "theorems.html", "bibliography.html",
+    "notation.html", "theorems.html", "reference.html", "bibliography.html",
 )]  # fmt: skip
 WITH_MATH = {"02_sinusoidal_encoding", "04_rope_from_complex_numbers", "05_rotation_matrix", "notation"}
 
