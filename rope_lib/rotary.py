@@ -6,8 +6,6 @@ from torch import Tensor, nn
 from rope_lib._checks import HALF, check_base, check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
-TABLES = (torch.float32, torch.float64)
-FLOATS = (*TABLES, *HALF)
 BLOCK = 2**19  # elements that are rotated at once: large enough for all cores, small enough for the cache
 SMALL = 2**17  # below, one pass over everything is faster than many over blocks
 
@@ -55,8 +53,8 @@ def rotation_form(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> 
     """
     constant_tables = not (cos.requires_grad or sin.requires_grad)
     if torch.compiler.is_compiling():
-        slow = interleaved and x.dtype in HALF and x.is_cpu and constant_tables and not torch.compiler.is_exporting()
-        return "opaque" if slow else "formula"
+        slow = interleaved and x.dtype.itemsize == 2 and x.shape[-2] > 1 and x.is_cpu and constant_tables
+        return "opaque" if slow and not torch.compiler.is_exporting() else "formula"
     if x.is_cpu and x.numel() >= SMALL and (constant_tables or not torch.is_grad_enabled()):
         return "blocks"
     return "complex" if interleaved and not x.is_mps else "formula"
@@ -126,20 +124,26 @@ class _RotateInBlocks(torch.autograd.Function):
         return _rotate_in_blocks(x, *tables, interleaved), 0
 
 
-def _rotate_into(out: Tensor, x: Tensor, tables: tuple[Tensor, ...]) -> None:
-    """Rotate x into out, block by block. tables: cos and sin (half-split), or cos + i sin (interleaved)."""
-    dim = next((d for d in range(x.ndim - 2) if x.shape[d] > 1), None)
+def _rotate_into(out: Tensor, x: Tensor, tables: tuple[Tensor, ...], scratch: Tensor | None = None) -> None:
+    """Rotate x into out, block by block. tables: cos and sin (half-split), or cos + i sin (interleaved).
+
+    Half precision is rotated in scratch memory, (2, elements of a block), that all blocks share.
+    """
+    dim = next((d for d in range(x.ndim - 1) if x.shape[d] > 1), None)
     dtype = torch.promote_types(x.dtype, tables[0].real.dtype)
+    if x.dtype != dtype and scratch is None:
+        scratch = torch.empty(2, min(x.numel(), max(BLOCK, x.shape[-1])), dtype=dtype)
     one_pass = len(tables) == 1 and x.dtype == dtype  # a single complex product, which gains nothing from blocks
     if x.numel() > BLOCK and dim is not None and not one_pass:
         size = max(1, BLOCK * x.shape[dim] // x.numel())
         for start in range(0, x.shape[dim], size):
-            piece = (dim, start, min(size, x.shape[dim] - start))
-            parts = (t.narrow(*piece) if t.ndim == x.ndim and t.shape[dim] > 1 else t for t in tables)
-            _rotate_into(out.narrow(*piece), x.narrow(*piece), tuple(parts))
+            length = min(size, x.shape[dim] - start)
+            parts = tuple(_narrow_table(table, dim - x.ndim, start, length) for table in tables)
+            _rotate_into(out.narrow(dim, start, length), x.narrow(dim, start, length), parts, scratch)
         return
-    source = x.to(dtype)
-    target = out if out.dtype == dtype else torch.empty(x.shape, dtype=dtype)
+    source, target = (x, out) if scratch is None else (part[: x.numel()].view(x.shape) for part in scratch)
+    if source is not x:
+        source.copy_(x)
     if len(tables) == 1:
         torch.mul(_as_complex(source), tables[0], out=_as_complex(target))
     else:
@@ -149,6 +153,11 @@ def _rotate_into(out: Tensor, x: Tensor, tables: tuple[Tensor, ...]) -> None:
         torch.mul(x0, sin, out=y1).addcmul_(x1, cos)
     if target is not out:
         out.copy_(target)
+
+
+def _narrow_table(table: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """The part of a table for a part of x along dim, counted from the end; all of it if it is the same everywhere."""
+    return table.narrow(dim, start, length) if -dim <= table.ndim and table.shape[dim] > 1 else table
 
 
 _rotate_in_blocks = _RotateInBlocks.apply
@@ -267,8 +276,8 @@ def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
     """Raise for everything that would rotate silently by the wrong angle."""
     table = cos.shape
     if len(table) == 2 and sin.shape == table and x.shape[-2:] == (table[0], 2 * table[1]):
-        usual = x.dtype in FLOATS and cos.dtype is sin.dtype and cos.dtype in TABLES
-        if usual and x.device == cos.device == sin.device:
+        real = x.is_floating_point() and cos.is_floating_point() and cos.dtype.itemsize > 2
+        if real and cos.dtype is sin.dtype and x.device == cos.device == sin.device:
             return  # all in order, seen at a glance; what follows finds the words for what is not
     if not x.is_floating_point():
         raise TypeError(f"x has dtype {x.dtype}; it must be a real floating-point tensor")

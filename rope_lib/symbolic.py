@@ -12,6 +12,12 @@ def rotation(angle: sp.Expr) -> sp.Matrix:
     return sp.Matrix([[sp.cos(angle), -sp.sin(angle)], [sp.sin(angle), sp.cos(angle)]])
 
 
+def softmax(scores: sp.Matrix, *, causal: bool = False) -> sp.Matrix:
+    """The weights of attention: exp of each score over the sum of its row; causal: zeros right of the diagonal."""
+    powers = sp.Matrix(*scores.shape, lambda i, j: 0 if causal and j > i else sp.exp(scores[i, j]))
+    return sp.Matrix(*scores.shape, lambda i, j: powers[i, j] / sum(powers[i, :]))
+
+
 def proved(lhs, rhs) -> sp.Eq:
     """Return the equation lhs = rhs for display after reducing lhs - rhs to zero for all values of its symbols.
 

@@ -2,8 +2,10 @@
 
 import pytest
 import sympy as sp
+import torch
 
-from rope_lib.symbolic import NotProved, proved, refuted, rotation
+from rope_lib.attention import attention_from_scores
+from rope_lib.symbolic import NotProved, proved, refuted, rotation, softmax
 
 a, b = sp.symbols("a b", real=True)
 m, n = sp.symbols("m n", integer=True)
@@ -65,3 +67,11 @@ def test_shapes_must_match():
 
 def test_rotation_is_counter_clockwise():
     assert rotation(sp.pi / 2) * sp.Matrix([1, 0]) == sp.Matrix([0, 1])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_softmax_is_that_of_torch(causal, generator):
+    scores = torch.randn(3, 3, generator=generator, dtype=torch.float64)
+    weights = attention_from_scores(scores, torch.eye(3, dtype=torch.float64), causal=causal)
+    ours = torch.tensor(softmax(sp.Matrix(scores.tolist()), causal=causal).tolist(), dtype=torch.float64)
+    torch.testing.assert_close(ours, weights, rtol=1e-14, atol=0)
