@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 fail = { echo "Error: $(1)" >&2; exit 1; }
 
-.PHONY: help book test serve notebook chapters figures lint clean
+.PHONY: help book test serve notebook chapters figures bench lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -35,6 +35,9 @@ chapters: $(VENV)/test.stamp  ## re-run all chapters and store them in canonical
 figures: $(VENV)/test.stamp  ## draw all figures into figures/out
 	@$(BIN)/python -m figures
 
+bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour; BENCH=--eager: a quarter)
+	@.venv-bench/bin/python -m lab.speed $(BENCH)
+
 lint: $(VENV)/test.stamp  ## check style and format
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 
@@ -57,4 +60,12 @@ $(VENV)/test.stamp: $(VENV)/book.stamp requirements.txt pyproject.toml
 	@echo "Installing what the tests need into $(VENV) (once, some minutes: torch is large) ..."
 	@$(PIP) -r requirements.txt > $(VENV)/install.log 2>&1 && \
 		$(PIP) --no-deps --no-build-isolation -e . >> $(VENV)/install.log 2>&1 || $(call fail,pip could not install requirements.txt: is there a network? Its last words: $$(grep ERROR $(VENV)/install.log | tail -n 1) (all in $(VENV)/install.log))
+	@touch $@
+
+.venv-bench/bench.stamp: $(VENV)/python.stamp requirements.txt requirements-bench.txt
+	@echo "Installing the libraries to compare with into .venv-bench (once, some minutes) ..."
+	@$(PYTHON) -m venv .venv-bench && .venv-bench/bin/python -m pip install --disable-pip-version-check \
+		$$(grep -E '^(torch|numpy|tqdm)==' requirements.txt | cut -d' ' -f1) > .venv-bench/install.log 2>&1 && \
+		.venv-bench/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-bench.txt \
+		>> .venv-bench/install.log 2>&1 || $(call fail,pip could not install requirements-bench.txt: see .venv-bench/install.log)
 	@touch $@

@@ -30,7 +30,7 @@ def svg(figure: Figure) -> str:
 
 def all_figures() -> dict[str, Figure]:
     """Every draw_* of the package, by the name of its file."""
-    return {name.removeprefix("draw_"): getattr(figures, name)() for name in figures.__all__}
+    return {name.removeprefix("draw_"): getattr(figures, name)() for name in figures.__all__ if name[:5] == "draw_"}
 
 
 if __name__ == "__main__":

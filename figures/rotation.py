@@ -1,10 +1,14 @@
 """Figures of the chapters on the complex-number derivation and the rotation matrix."""
 
+import math
+from itertools import product
+
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from figures.interactive import Piece, label
 from figures.style import BLUE, GREEN, KEY, QUERY, SCORE, SIGNED, VERMILLION, WIDTH, styled
 from rope_lib import inverse_frequencies, rotation_matrix
 
@@ -168,3 +172,66 @@ def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> Non
             "shrinkB": 0,
         },
     )
+
+
+def explore_rotation() -> Piece:
+    """A query and a key that turn with their positions: shift both, and the angle between them stays."""
+    step, q, k = math.pi / 9, (1.0, 0.35), (0.8, 0.65)
+    states = {}
+    for n, distance in product(range(12), range(7)):
+        state, m = {}, n + distance
+        for part, (length, angle), place in (("query", q, m), ("key", k, n)):
+            x, y = (length * f(angle + place * step) for f in (math.cos, math.sin))
+            state[part] = {"x2": round(150 + 130 * x, 1), "y2": round(150 - 130 * y, 1)}
+        between = q[1] - k[1] + distance * step
+        state["positions"] = {"text": f"m = {m}, n = {n}"}
+        state["angle"] = {"text": f"angle from key to query: {math.degrees(between):.0f}°"}
+        state["score"] = {"text": f"score: {q[0] * k[0] * math.cos(between):.3f}"}
+        states[n, distance] = state
+    arrows = "".join(
+        f'<line x1="150" y1="150" stroke="{colour}" stroke-width="3" {dash}data-part="{part}"></line>'
+        for part, colour, dash in (("query", BLUE, ""), ("key", VERMILLION, 'stroke-dasharray="8 4" '))
+    )
+    svg = (
+        '<circle cx="150" cy="150" r="130" fill="none" stroke="currentColor" stroke-opacity="0.3"></circle>'
+        + arrows
+        + label(330, 60, "query: solid, key: dashed")
+        + "".join(label(330, 110 + 35 * row, part=part) for row, part in enumerate(("positions", "angle", "score")))
+    )
+    alt = "A query and a key as arrows from the centre of a circle, at positions 4 and 2."
+    sliders = (("shift both: n", tuple(map(str, range(12))), 2), ("distance m − n", tuple(map(str, range(7))), 2))
+    return Piece("rotation", alt, svg, sliders, states)
+
+
+def explore_blocks() -> Piece:
+    """The matrix R_m for d = 4, its numbers and the two planes that it turns."""
+    inv_freq = inverse_frequencies(4, base=100.0)
+    in_blocks = [(a, b) for a, b in product(range(4), range(4)) if a // 2 == b // 2]
+    states = {}
+    for m in range(33):
+        matrix = rotation_matrix(m, inv_freq)
+        state = {
+            f"r{a}{b}": {"text": f"{matrix[a, b]:.2f}"} for a, b in product(range(4), range(4)) if a // 2 == b // 2
+        }
+        for pair, centre in enumerate((400, 550)):
+            x, y = matrix[2 * pair, 2 * pair].item(), matrix[2 * pair + 1, 2 * pair].item()
+            state[f"plane{pair}"] = {"x2": round(centre + 60 * x, 1), "y2": round(150 - 60 * y, 1)}
+        states[m,] = state
+    numbers = "".join(
+        label(70 + 70 * b, 70 + 55 * a, anchor="middle", part=f"r{a}{b}")
+        if (a, b) in in_blocks
+        else label(70 + 70 * b, 70 + 55 * a, "0", anchor="middle")
+        for a, b in product(range(4), range(4))
+    )
+    planes = "".join(
+        f'<circle cx="{centre}" cy="150" r="60" fill="none" stroke="currentColor" stroke-opacity="0.3"></circle>'
+        f'<line x1="{centre}" y1="150" stroke="{colour}" stroke-width="3" data-part="plane{pair}"></line>'
+        + label(centre, 250, f"pair {pair}", anchor="middle")
+        for pair, (centre, colour) in enumerate(((400, BLUE), (550, VERMILLION)))
+    )
+    frames = "".join(
+        f'<rect x="{x}" y="{y}" width="140" height="105" fill="none" stroke="{colour}" stroke-width="2"></rect>'
+        for x, y, colour in ((35, 37, BLUE), (175, 147, VERMILLION))
+    )
+    alt = "A four by four matrix with two framed rotation blocks and zeros, and the two planes that they turn."
+    return Piece("blocks", alt, frames + numbers + planes, (("position m", tuple(map(str, range(33))), 3),), states)

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from figures.interactive import Piece, label
 from figures.style import BLUE, GREEN, OTHER, SIGNED, VERMILLION, WIDTH, styled
 from rope_lib import inverse_frequencies, sinusoidal_encoding
 
@@ -121,3 +122,30 @@ def diagonal_share(table: torch.Tensor) -> float:
     total = torch.zeros(2 * len(table) - 1, dtype=table.dtype).index_add(0, distance.flatten(), table.flatten())
     means = (total / torch.bincount(distance.flatten()))[distance]
     return (1 - (table - means).square().sum() / (table - table.mean()).square().sum()).item()
+
+
+def explore_code() -> Piece:
+    """The heat map of sinusoidal codes with a cursor, and the code at the cursor as bars."""
+    length, dim = 32, 16
+    codes = sinusoidal_encoding(torch.arange(length), dim).tolist()
+    cells = "".join(
+        f'<rect x="{20 + 17 * c}" y="{10 + 8 * m}" width="17" height="8" fill="{BLUE if v >= 0 else VERMILLION}" '
+        f'fill-opacity="{abs(v):.2f}"></rect>'
+        for m, row in enumerate(codes)
+        for c, v in enumerate(row)
+    )
+    states = {}
+    for m, row in enumerate(codes):
+        bars = "".join(f"M{350 + 17 * c} 140V{140 - 100 * v:.1f}" for c, v in enumerate(row))
+        states[m,] = {"cursor": {"y": 10 + 8 * m}, "bars": {"d": bars}}
+    svg = (
+        cells
+        + '<rect x="18" width="276" height="8" fill="none" stroke="currentColor" stroke-width="2" data-part="cursor">'
+        + "</rect>"
+        + f'<path stroke="{BLUE}" stroke-width="11" data-part="bars"></path>'
+        + '<path d="M340 140h280" stroke="currentColor"></path>'
+        + label(156, 285, "dimension; positions downwards", anchor="middle")
+        + label(480, 285, "the code of the position", anchor="middle")
+    )
+    alt = "Heat map of 32 sinusoidal codes of 16 numbers with a cursor at position 5, and the code there as bars."
+    return Piece("code", alt, svg, (("position", tuple(map(str, range(length))), 5),), states)

@@ -1,13 +1,17 @@
 """The plotted data against closed forms and the plain loops; the stored SVG files against a fresh drawing."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 import torch
+from conftest import ROOT
 
 import figures
 from figures.__main__ import OUT, all_figures, svg
+from figures.decay import bounds_and_score
+from figures.linear import linear_weights
 from figures.rotation import score_tables
 from figures.sinusoidal import clock, closest_codes, diagonal_share
 from figures.style import WIDTH
@@ -72,6 +76,113 @@ def test_nearest_twin():
         assert line.get_ydata() == pytest.approx(expected, abs=1e-12)
     assert (closest_codes(10_000, 64) == closest_codes(10_000, 64)[0]).all()  # no pair is nearer than neighbours
     assert closest_codes(800, 2)[709] == pytest.approx(2 * abs(math.sin(355)), rel=1e-6)
+
+
+def test_shuffled_attention_moves_rows_and_columns_together():
+    first, second = (ax.images[0].get_array() for ax in axes(figures.draw_shuffled_attention()))
+    assert np.allclose(second, first[::-1, ::-1], rtol=0, atol=1e-7)
+    assert not np.allclose(second, first, rtol=0, atol=0.05)
+
+
+def test_prefix_orders():
+    one, two = (line.get_ydata() for line in axes(figures.draw_prefix_orders())[0].lines)
+    assert np.ptp(one) < 1e-14
+    assert len(set(two.round(6))) == 24
+
+
+def test_three_scores():
+    none, added, rotated = (ax.images[0].get_array() for ax in axes(figures.draw_three_scores()))
+    assert np.ptp(none) < 1e-6
+    assert np.allclose(rotated[1:, 1:], rotated[:-1, :-1], rtol=0, atol=1e-5)
+    assert np.ptp(rotated) > 1
+    assert diagonal_share(torch.tensor(np.array(added))) < 0.9
+
+
+def test_decay_bounds_are_the_plain_loop():
+    for dim, line in zip(
+        (8, 12, 16), axes(figures.draw_decay_bound(dims=(8, 12, 16), reach=9))[0].lines[::2], strict=True
+    ):
+        loop = [np.mean(np.abs(reference.partial_sums(delta, dim))) for delta in range(10)]
+        assert line.get_ydata() == pytest.approx(loop, rel=1e-12)
+    curve, start, level, half = (line.get_ydata() for line in axes(figures.draw_decay_long(dim=8, reach=50))[0].lines)
+    assert curve == pytest.approx([np.mean(np.abs(reference.partial_sums(delta, 8))) for delta in range(1, 51)])
+    assert [start[0], level[0], half[0]] == pytest.approx([2.5, math.sqrt(4 * math.pi) / 3, 0.5])
+
+
+def test_decay_families_start_near_one_and_agree_where_they_meet():
+    left, right = ([line.get_ydata() for line in ax.lines] for ax in axes(figures.draw_decay_families()))
+    assert left[1] == pytest.approx(right[1])  # base 10000 and d = 128 are in both panels
+    expected = [np.mean(np.abs(reference.partial_sums(1, 128, base))) / 32.5 for base in (1e2, 1e4, 1e6)]
+    assert [line[0] for line in left] == pytest.approx(expected)
+
+
+def test_bounds_hold_and_the_score_is_the_plain_loop():
+    found = bounds_and_score(torch.arange(40), 16)
+    assert (found["score"] <= found["triangle"]).all()
+    assert (found["score"] <= found["Abel"]).all()
+    q = torch.randn(16, generator=torch.Generator().manual_seed(0), dtype=torch.float64).tolist()
+    loop = [abs(reference.score(q, q, delta, 0, interleaved=True)) for delta in range(40)]
+    assert found["score"].tolist() == pytest.approx(loop)
+    lines = axes(figures.draw_bound_and_score(dim=16, reach=100))[0].lines
+    assert all((lines[2].get_ydata() <= line.get_ydata()).all() for line in lines[:2])
+
+
+def test_cosine_decay_and_its_limit():
+    few, many, limit, logarithm, _ = axes(figures.draw_cosine_decay(dims=(8, 2048)))[0].lines
+    loop = [sum(math.cos(delta * reference.inverse_frequency(i, 8)) for i in range(4)) / 4 for delta in few.get_xdata()]
+    assert few.get_ydata() == pytest.approx(loop, abs=1e-9)
+    near = limit.get_xdata() <= 300
+    assert np.abs(many.get_ydata() - limit.get_ydata())[near].max() < 0.01
+    middle = (limit.get_xdata() > 10) & (limit.get_xdata() < 500)
+    assert np.abs(limit.get_ydata() - logarithm.get_ydata())[middle].max() < 0.02
+
+
+def test_any_distance_can_win():
+    for r, line in zip((0, 50, 200), axes(figures.draw_any_distance())[0].lines, strict=True):
+        assert line.get_ydata().argmax() == r
+        assert line.get_ydata()[r] == pytest.approx(1, rel=1e-12)
+
+
+def test_linear_weights_are_the_plain_loop():
+    tables = linear_weights(6, 4)
+    q, k = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    features = [[[math.exp(v) if v < 0 else v + 1 for v in row] for row in x.tolist()] for x in (q, k)]
+    for m in range(6):
+        rotated = [
+            reference.score(features[0][m], features[1][n], m, n, interleaved=True) if n <= m else 0 for n in range(6)
+        ]
+        plain = [reference.dot(features[0][m], features[1][n]) if n <= m else 0 for n in range(6)]
+        assert tables["none"][m].tolist() == pytest.approx([w / sum(plain) for w in plain])
+        assert tables["both"][m].tolist() == pytest.approx([w / sum(rotated) for w in rotated])
+        assert tables["numerator"][m].tolist() == pytest.approx([w / sum(plain) for w in rotated])
+    panel = axes(figures.draw_linear_weights())[2].images[0].get_array()
+    assert panel[40, 3] == pytest.approx(41 * linear_weights()["numerator"][40, 3].item())
+    assert panel.mask[3, 40]
+
+
+def test_row_sums():
+    random, equal, _ = (line.get_ydata() for line in axes(figures.draw_row_sums(length=200))[0].lines)
+    loop = [sum(math.cos(delta * reference.inverse_frequency(i, 64)) for i in range(32)) / 32 for delta in range(200)]
+    assert equal == pytest.approx([sum(loop[: m + 1]) / (m + 1) for m in range(200)])
+    assert random[0] == pytest.approx(1)
+    assert random[-1] < 0.9
+
+
+def test_speed_pictures_show_the_stored_results():
+    found = json.loads((ROOT / "lab" / "results" / "speed-cpu.json").read_text())
+    half = next(
+        row["ratios"]
+        for row in found["rotation"]
+        if row["shape"] == [1, 32, 4096, 128] and (row["dtype"], row["interleaved"]) == ("bfloat16", False)
+    )
+    panel = axes(figures.draw_rotation_speed())[1]
+    names = [tick.get_text() for tick in panel.get_yticklabels()]
+    assert set(names) == set(half) - {"clone", "copy_"}
+    assert dict(zip(names, panel.lines[1].get_xdata(), strict=True)) == {name: half[name] for name in names}
+    softmax, _, ours = axes(figures.draw_linear_attention_speed())[0].lines
+    rows = found["linear_attention"]
+    assert list(softmax.get_ydata()) == [row["forward"]["softmax"] for row in rows]
+    assert list(ours.get_ydata()) == [row["forward"]["rotated"] for row in rows]
 
 
 def test_relative_angle_shows_one_angle_twice():

@@ -1,0 +1,241 @@
+"""How fast the library is, beside a copy and beside other libraries: `make bench`, or `python -m lab.speed --help`.
+
+Times on a shared machine drift, so everything of a group is timed in turn, round after round, and the medians are
+divided by that of torch.clone of the same q and k. What is printed is also kept as data in lab/results.
+"""
+
+import argparse
+import ctypes
+import json
+import multiprocessing
+import platform
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+from tqdm import tqdm
+
+from lab.peers import PEERS, fla_naive_chunk
+from rope_lib import cos_sin, inverse_frequencies
+from rope_lib.linear_attention import linear_attention
+
+RESULTS = Path(__file__).parent / "results"
+SHAPES = {"cpu": [(1, 32, 4096, 128), (8, 16, 1024, 64), (1, 32, 1, 128)], "cuda": [(8, 32, 4096, 128)]}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's names
+FRESH_FROM = 2**23  # tensors from 8 MiB on get fresh memory, for all alike
+LENGTHS = (512, 2048, 4096, 16384, 65536)
+
+
+def main() -> None:
+    """Time, print, keep."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--rounds", type=int, default=9, help="medians are over so many (decode: 100 times as many)")
+    parser.add_argument("--only", choices=["rotation", "linear_attention"], help="one of the two parts")
+    parser.add_argument("--eager", action="store_true", help="leave out torch.compile, which takes most of the time")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    if platform.system() == "Linux":  # else glibc decides on the way whether a large tensor gets fresh memory or used
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, FRESH_FROM)
+        ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 2 * FRESH_FROM)  # glibc's own proportion
+    path = RESULTS / f"speed-{options.device}.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    found |= {"machine": machine(options.device)}
+    if options.only != "linear_attention":
+        found["rotation"] = rotation(options)
+    if options.only != "rotation":
+        found["linear_attention"] = linear(options)
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    print(report(found))
+
+
+def machine(device: str) -> dict:
+    """What the numbers were measured on."""
+    names = [line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    name = torch.cuda.get_device_name() if device == "cuda" else (names or [platform.processor()])[0]
+    return {"device": name, "threads": torch.get_num_threads(), "torch": torch.__version__}
+
+
+def rotation(options: argparse.Namespace) -> list[dict]:
+    """One row for each shape, dtype, layout, mode and pass: the ratio of each peer to clone."""
+    peers = _usable_peers(options.device)
+    modes = ["eager"] if options.eager else ["eager", "compiled"]
+    groups = [
+        (shape, dtype, interleaved, mode, direction)
+        for shape in SHAPES[options.device]
+        for dtype in DTYPES
+        for interleaved in (True, False)
+        for mode in modes
+        for direction in (["forward"] if shape[2] == 1 else ["forward", "forward and backward"])
+    ]
+    rows = []
+    for shape, dtype, interleaved, mode, direction in tqdm(groups, desc="rotation"):
+        q, k = torch.randn(2, *shape, device=options.device).to(DTYPES[dtype])
+        inv_freq = inverse_frequencies(shape[-1], device=options.device)
+        calls = {}
+        for name in (name for name, layouts in peers.items() if interleaved in layouts):
+            inputs, rotate = PEERS[name][0](q, k, inv_freq, interleaved)
+            if mode == "compiled" and name not in ("clone", "copy_"):
+                torch.compiler.reset()
+                rotate = torch.compile(rotate, dynamic=False)
+            if direction == "forward and backward":
+                if name == "copy_":
+                    continue
+                rotate = _with_backward(rotate)
+                inputs = tuple(x.detach().requires_grad_() for x in inputs)
+            try:
+                rotate(*inputs)
+            except Exception as error:
+                tqdm.write(f"{name} cannot be {mode} here: {type(error).__name__}")
+                continue
+            calls[name] = (rotate, inputs)
+        decode = shape[2] == 1
+        with torch.inference_mode(decode):
+            seconds = medians(calls, options.rounds * (100 if decode else 1), options.device)
+        row = {"shape": shape, "dtype": dtype, "interleaved": interleaved, "mode": mode, "direction": direction}
+        ratios = {name: round(value / seconds["clone"], 3) for name, value in seconds.items()}
+        rows.append(row | {"clone_ms": round(1000 * seconds["clone"], 4), "ratios": ratios})
+    return rows
+
+
+def linear(options: argparse.Namespace) -> list[dict]:
+    """Causal linear attention, 8 heads of 64, against softmax attention and against the naive chunk form."""
+    rows = []
+    for n in tqdm(LENGTHS, desc="linear attention"):
+        q, k, v = torch.randn(3, 1, 8, n, 64, device=options.device)
+        cos, sin = cos_sin(torch.arange(n, device=options.device), inverse_frequencies(64, device=options.device))
+        rotated = {"causal": True, "rotate": "numerator", "cos": cos, "sin": sin, "interleaved": True}
+        forms = {
+            "softmax": lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True),
+            "rotated": lambda q, k, v, rotated=rotated: linear_attention(q, k, v, **rotated),
+            "plain": lambda q, k, v: linear_attention(q, k, v, causal=True),
+            "naive chunks": fla_naive_chunk,
+        }
+        row = {"n": n}
+        for direction in ("forward", "forward and backward"):
+            if direction == "forward":
+                calls = {name: (form, (q, k, v)) for name, form in forms.items()}
+            else:
+                inputs = tuple(x.requires_grad_() for x in (q, k, v))
+                calls = {name: (_with_backward(form), inputs) for name, form in forms.items()}
+            rounds = max(1, min(options.rounds, int(options.rounds * 2**13 / n)))
+            row[direction] = {
+                name: round(1000 * value, 3) for name, value in medians(calls, rounds, options.device).items()
+            }
+        if options.device == "cpu" and platform.system() == "Linux":
+            row["extra_bytes_per_output_byte"] = round(_extra_memory(n) / (4 * q.numel()), 2)
+        rows.append(row)
+    return rows
+
+
+def medians(calls: dict[str, tuple[Callable, tuple]], rounds: int, device: str) -> dict[str, float]:
+    """Seconds for each call: the median over rounds in which each is called once."""
+    seconds = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, (function, inputs) in calls.items():
+            _wait(device)
+            start = time.perf_counter()
+            function(*inputs)
+            _wait(device)
+            seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def exponent(rows: list[dict], form: str, direction: str = "forward") -> float:
+    """The growth of time with n, fitted to n >= 2048: 1 is linear, 2 quadratic."""
+    far = [row for row in rows if row["n"] >= 2048]
+    times = [row[direction][form] for row in far]
+    return float(np.polyfit(np.log([row["n"] for row in far]), np.log(times), 1)[0])
+
+
+def report(found: dict) -> str:
+    """The tables, in Markdown."""
+    lines = [", ".join(f"{key} {value}" for key, value in found["machine"].items()), ""]
+    for row in found.get("rotation", []):
+        layout = "interleaved" if row["interleaved"] else "half-split"
+        lines.append(f"{tuple(row['shape'])} {row['dtype']} {layout}, {row['mode']}, {row['direction']}")
+        ranked = sorted(row["ratios"].items(), key=lambda pair: pair[1])
+        lines += ["    " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in ranked), ""]
+    rows = found.get("linear_attention", [])
+    for direction in ("forward", "forward and backward") if rows else ():
+        lines.append(f"linear attention, {direction}: ms, and as a share of softmax attention")
+        for row in rows:
+            times = row[direction]
+            shares = ", ".join(f"{k} {v:.1f} ({v / times['softmax']:.3f})" for k, v in times.items())
+            lines.append(f"    n = {row['n']}: {shares}")
+        fitted = ", ".join(f"{form} {exponent(rows, form, direction):.2f}" for form in rows[0][direction])
+        lines += [f"    time grows as n to the power of: {fitted}", ""]
+    memory = ", ".join(f"n = {row['n']}: {row['extra_bytes_per_output_byte']}" for row in rows if len(row) > 3)
+    return "\n".join([*lines, f"extra memory of linear attention, in outputs: {memory}" if memory else ""])
+
+
+def _usable_peers(device: str) -> dict[str, tuple[bool, ...]]:
+    """The peers that are installed and give the right rotation; says which are not and why."""
+    usable = {}
+    q, k = torch.randn(2, 2, 3, 16, 64, device=device)  # four sizes that differ, so that axes can be told apart
+    inv_freq = inverse_frequencies(64, device=device)
+    for name, (prepare, layouts) in PEERS.items():
+        try:
+            for interleaved in layouts:
+                inputs, rotate = prepare(q, k, inv_freq, interleaved)
+                expected = inputs if name in ("clone", "copy_") else PEERS["rope_lib"][0](q, k, inv_freq, interleaved)
+                expected = expected if name in ("clone", "copy_") else expected[1](q, k)
+                for got, right in zip(rotate(*inputs)[:2], expected, strict=True):
+                    axes = [right.shape.index(size) for size in got.shape]
+                    torch.testing.assert_close(got, right.permute(axes), rtol=1e-4, atol=1e-4)
+        except Exception as error:
+            print(f"left out: {name}: {type(error).__name__}: {str(error).splitlines()[0]}")
+        else:
+            usable[name] = layouts
+    return usable
+
+
+def _with_backward(function: Callable[..., Tensor | tuple[Tensor, ...]]) -> Callable[..., None]:
+    def run(*inputs: Tensor) -> None:
+        outputs = function(*inputs)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        torch.autograd.backward(outputs[:2], [x.detach() for x in outputs[:2]])
+        for x in inputs:
+            x.grad = None
+
+    return run
+
+
+def _extra_memory(n: int) -> int:
+    """Bytes by which linear attention raises the peak, measured in a process of its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_peak, (n,))
+
+
+def _peak(n: int) -> int:
+    q, k, v = torch.randn(3, 1, 8, n, 64)
+    cos, sin = cos_sin(torch.arange(n), inverse_frequencies(64))
+    before = _most_memory()
+    linear_attention(q, k, v, causal=True, rotate="numerator", cos=cos, sin=sin, interleaved=True)
+    return _most_memory() - before
+
+
+def _most_memory() -> int:
+    """Bytes that this process has held at most (Linux; ru_maxrss would begin with the parent's)."""
+    line = next(line for line in _lines("/proc/self/status") if line.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
+
+
+def _wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+if __name__ == "__main__":
+    main()

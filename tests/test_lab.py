@@ -1,0 +1,73 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from conftest import ROOT
+
+from lab import peers, speed
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_sharded_over_processes_is_one_process(processes):
+    """Forward and backward; the program itself compares and fails."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    done = subprocess.run(
+        [*command, "-m", "lab.sharded"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("output and gradients agree") == processes
+
+
+def test_a_peer_with_the_wrong_rotation_is_left_out(capsys, monkeypatch):
+    def reversed_rotation(q, k, inv_freq, interleaved):
+        return peers.ours(q, k, -inv_freq, interleaved)
+
+    monkeypatch.setattr(speed, "PEERS", {
+        "rope_lib": (peers.ours, (True, False)),
+        "clone": (peers.clone, (True, False)),
+        "torch.onnx.ops": (peers.onnx, (True, False)),
+        "reversed": (reversed_rotation, (True,)),
+        "missing": (lambda *_: __import__("no_such_library"), (True,)),
+    })  # fmt: skip
+    assert list(speed._usable_peers("cpu")) == ["rope_lib", "clone", "torch.onnx.ops"]
+    printed = capsys.readouterr().out
+    assert "left out: reversed: AssertionError" in printed
+    assert "left out: missing: ModuleNotFoundError: No module named 'no_such_library'" in printed
+
+
+def test_medians_call_everything_in_every_round():
+    calls = []
+    named = {name: (lambda name=name: calls.append(name), ()) for name in "ab"}
+    assert set(speed.medians(named, 3, "cpu")) == {"a", "b"}
+    assert calls == list("ababab")
+
+
+def test_exponent_of_a_power_law():
+    rows = [{"n": n, "forward": {"softmax": 3 * n**2, "rotated": n * 0.5}} for n in speed.LENGTHS]
+    assert speed.exponent(rows, "softmax") == pytest.approx(2)
+    assert speed.exponent(rows, "rotated") == pytest.approx(1)
+
+
+def test_backward_of_a_benchmark_is_a_backward():
+    x = torch.ones(3, requires_grad=True)
+    seen = []
+    x.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    speed._with_backward(lambda x: 2 * x)(x)
+    assert seen == [[4, 4, 4]]
+    assert x.grad is None
+
+
+@pytest.mark.parametrize("path", sorted(speed.RESULTS.glob("speed-*.json")), ids=lambda path: path.stem)
+def test_stored_results_can_be_printed(path):
+    found = json.loads(path.read_text())
+    text = speed.report(found)
+    assert found["machine"]["device"] in text
+    assert len(found["rotation"]) == text.count("rope_lib ")
+    assert text.count("n = 65536:") >= 2
