@@ -163,26 +163,40 @@ def inline_svg(text: str, name: str, alt: str) -> str:
 # -- Notebooks that run in an empty folder -----------------------------------------------------------------------------
 
 
-def modules_of(notebook: dict) -> list[Path]:
-    """The files of rope_lib and figures that the notebook imports, directly or through one another."""
+def figures_of(code: str) -> str:
+    """The imports of figures/__init__.py, as far as a chapter uses what they bring."""
+    used = set(re.findall(r"\bfigures\.(\w+)", code))
+    module = ast.parse((ROOT / "figures" / "__init__.py").read_text(encoding="utf-8"))
+    imports = [node for node in module.body if isinstance(node, ast.ImportFrom)]
+    pairs = [(node.module, alias.name) for node in imports for alias in node.names if alias.name in used]
+    return "".join(f"from {module} import {name}\n" for module, name in pairs)
+
+
+def files_of(notebook: dict) -> dict[str, bytes]:
+    """What the notebook needs of the book, by path: the modules it imports, directly or through one another."""
     code = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    finder = ModuleFinder(path=[str(ROOT)])
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "chapter.py"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(ROOT / "figures", folder / "figures", ignore=shutil.ignore_patterns("out", "__pycache__"))
+        (folder / "figures" / "__init__.py").write_text(figures_of(code), encoding="utf-8")
+        script = folder / "chapter.py"
         script.write_text(re.sub(r"^%.*", "", code, flags=re.MULTILINE), encoding="utf-8")
+        finder = ModuleFinder(path=[name, str(ROOT)])
         finder.run_script(str(script))
-    found = (Path(module.__file__) for module in finder.modules.values() if module.__file__)
-    return sorted(path for path in found if path.is_relative_to(ROOT))
+        paths = {Path(module.__file__) for module in finder.modules.values() if module.__file__} - {script}
+        if ROOT / "lab" / "__init__.py" in paths:
+            paths.update((ROOT / "lab" / "results").glob("*.json"))
+        homes = [(path, home) for path in sorted(paths) for home in (folder, ROOT) if path.is_relative_to(home)]
+        return {path.relative_to(home).as_posix(): path.read_bytes() for path, home in homes}
 
 
 def travelling_cell(notebook: dict) -> dict:
     """A first cell that carries what the notebook imports as a zip archive which Python imports from."""
-    files = modules_of(notebook)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in files:
-            info = zipfile.ZipInfo(path.relative_to(ROOT).as_posix())  # a fixed date: the same bytes in each build
-            archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED, compresslevel=9)
+        for name, content in files_of(notebook).items():
+            info = zipfile.ZipInfo(name)  # a fixed date: the same bytes in each build
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED, compresslevel=9)
     lines = [
         "# The code of the book travels in this cell: what the chapter needs of rope_lib and figures (MIT), zipped.",
         "# The chapter needs torch, numpy, sympy and matplotlib; no network.",

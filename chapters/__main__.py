@@ -28,6 +28,7 @@ def run(path: Path) -> None:
         timeout=600,
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,  # else the pieces depend on the timing
         resources={"metadata": {"path": str(FOLDER)}},
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
     ).execute()

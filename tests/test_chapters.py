@@ -104,6 +104,17 @@ def test_figures_have_a_caption_a_name_and_a_text(path):
 
 
 @chapters
+def test_each_chapter_has_a_piece_to_play_with(path):
+    cells_with_one = [cell for cell in cells(path, "code") if "explore_" in cell.source]
+    assert cells_with_one
+    for cell in cells_with_one:
+        match = re.fullmatch(r"figures\.(explore_\w+)\(\)", cell.source)
+        assert match, cell.source
+        assert match[1] in figures.__all__
+        assert "text/html" in cell.outputs[0]["data"]
+
+
+@chapters
 def test_markdown_reads_the_same_everywhere(path):
     for cell in cells(path, "markdown"):
         for line in lines_outside_math(cell.source):

@@ -62,9 +62,12 @@ def test_downloaded_chapter_runs_in_an_empty_folder(stem, html, tmp_path):
 def test_travelling_cell_is_the_same_each_time_and_carries_what_is_needed():
     notebook = json.loads((ROOT / "chapters" / "04_rope_from_complex_numbers.ipynb").read_text(encoding="utf-8"))
     assert rope_book.travelling_cell(notebook) == rope_book.travelling_cell(notebook)
-    carried = {path.relative_to(ROOT).as_posix() for path in rope_book.modules_of(notebook)}
-    assert {"rope_lib/symbolic.py", "rope_lib/rotary.py", "rope_lib/_checks.py", "figures/style.py"} <= carried
-    assert not {"rope_lib/scaling.py", "rope_lib/relative.py", "figures/__main__.py"} & carried
+    carried = rope_book.files_of(notebook)
+    assert {"rope_lib/symbolic.py", "rope_lib/rotary.py", "rope_lib/_checks.py", "figures/style.py"} <= set(carried)
+    assert not {"rope_lib/scaling.py", "rope_lib/relative.py", "figures/__main__.py", "figures/decay.py"} & set(carried)
+    assert b"from figures.rotation import draw_relative_angle" in carried["figures/__init__.py"]
+    notebook = json.loads((ROOT / "chapters" / "08_linear_attention.ipynb").read_text(encoding="utf-8"))
+    assert "lab/results/speed-cpu.json" in rope_book.files_of(notebook)
 
 
 def test_theorems_have_anchors_and_an_index(html):
