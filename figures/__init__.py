@@ -10,6 +10,7 @@ from figures.decay import (
     draw_decay_long,
     explore_decay,
 )
+from figures.family import draw_clipping_bleu, draw_score_family, explore_family
 from figures.linear import draw_linear_weights, draw_row_sums, explore_linear
 from figures.order import draw_prefix_orders, draw_shuffled_attention, draw_three_scores, explore_order
 from figures.rotation import (
@@ -40,6 +41,7 @@ __all__ = [
     "draw_binary_clock",
     "draw_book_map",
     "draw_bound_and_score",
+    "draw_clipping_bleu",
     "draw_code_similarity",
     "draw_cosine_decay",
     "draw_decay_bound",
@@ -55,6 +57,7 @@ __all__ = [
     "draw_rotation_blocks",
     "draw_rotation_speed",
     "draw_row_sums",
+    "draw_score_family",
     "draw_shuffled_attention",
     "draw_sinusoidal_heatmap",
     "draw_solutions",
@@ -63,6 +66,7 @@ __all__ = [
     "explore_blocks",
     "explore_code",
     "explore_decay",
+    "explore_family",
     "explore_linear",
     "explore_order",
     "explore_rotation",

@@ -6,16 +6,18 @@ from matplotlib.patches import FancyBboxPatch
 from figures.style import BLUE, GREEN, OTHER, VERMILLION, WIDTH, styled
 
 CHAPTERS = {  # number: (title, question, x, y, colour)
-    "01": ("Why position?", "Does attention\nsee order?", 0.0, 1.0, OTHER),
-    "02": ("Sinusoidal encoding", "What does adding\nsines tell?", 1.0, 1.0, BLUE),
-    "04": ("RoPE from\ncomplex numbers", "Must it be\na rotation?", 2.0, 1.0, VERMILLION),
-    "05": ("The rotation matrix", "What changes in\nd dimensions?", 2.0, 0.0, GREEN),
-    "07": ("Long-range decay", "Do far words\ncount less?", 1.0, 0.0, BLUE),
-    "08": ("Linear attention", "What without\nthe softmax?", 0.0, 0.0, VERMILLION),
+    "01": ("Why\nposition?", "Does attention\nsee order?", 0.0, 1.0, OTHER),
+    "02": ("Sinusoidal\nencoding", "What does adding\nsines tell?", 1.0, 1.0, BLUE),
+    "03": ("The relative\nfamily", "How to tell\nthe distance?", 2.0, 1.0, GREEN),
+    "04": ("RoPE from\ncomplex numbers", "Must it be\na rotation?", 3.0, 1.0, VERMILLION),
+    "05": ("The rotation\nmatrix", "What changes in\nd dimensions?", 3.0, 0.0, GREEN),
+    "07": ("Long-range\ndecay", "Do far words\ncount less?", 2.0, 0.0, BLUE),
+    "08": ("Linear\nattention", "What without\nthe softmax?", 1.0, 0.0, OTHER),
 }
 ARROWS = (
     ("01", "02", "add\na code"),
-    ("02", "04", "one code is an\norbit of a rotation"),
+    ("02", "03", "edit\nthe score"),
+    ("03", "04", "turn q and k\ninstead"),
     ("04", "05", "pairs side by side"),
     ("05", "07", "far\naway"),
     ("07", "08", "products\nonly"),
@@ -25,22 +27,22 @@ ARROWS = (
 @styled
 def draw_book_map() -> Figure:
     """The chapters, the question each answers, and what leads from one to the next."""
-    figure = Figure(figsize=(WIDTH, 3.2))
+    figure = Figure(figsize=(WIDTH, 2.9))
     ax = figure.subplots()
-    ax.set(xlim=(-0.42, 2.42), ylim=(-0.45, 1.45))
+    ax.set(xlim=(-0.4, 3.4), ylim=(-0.45, 1.45))
     ax.axis("off")
     for number, (title, question, x, y, colour) in CHAPTERS.items():
         box = FancyBboxPatch(
-            (x - 0.3, y - 0.27), 0.6, 0.54, boxstyle="round,pad=0.02", fill=False, edgecolor=colour, linewidth=1.5
+            (x - 0.33, y - 0.27), 0.66, 0.54, boxstyle="round,pad=0.02", fill=False, edgecolor=colour, linewidth=1.5
         )
         ax.add_patch(box)
         ax.text(x, y + 0.21, number, ha="center", va="center", color=colour, weight="bold")
-        ax.text(x, y + 0.06, title, ha="center", va="center", weight="bold", fontsize=8)
-        ax.text(x, y - 0.16, question, ha="center", va="center", fontsize=8)
+        ax.text(x, y + 0.05, title, ha="center", va="center", weight="bold", fontsize=7)
+        ax.text(x, y - 0.16, question, ha="center", va="center", fontsize=7)
     for start, end, label in ARROWS:
         (xa, ya), (xb, yb) = CHAPTERS[start][2:4], CHAPTERS[end][2:4]
         along, down = (xb > xa) - (xb < xa), (yb < ya)
-        tail, head = (xa + 0.34 * along, ya - 0.31 * down), (xb - 0.34 * along, yb + 0.31 * down)
+        tail, head = (xa + 0.36 * along, ya - 0.31 * down), (xb - 0.36 * along, yb + 0.31 * down)
         ax.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "linewidth": 1.2})
         place = ((xa + xb) / 2, ya + (0.37 if along > 0 else -0.37)) if along else (xa - 0.06, (ya + yb) / 2)
         ax.text(*place, label, ha="center" if along else "right", va="center", fontsize=7, style="italic")

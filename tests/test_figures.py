@@ -168,6 +168,31 @@ def test_row_sums():
     assert random[-1] < 0.9
 
 
+def test_score_family():
+    panels = axes(figures.draw_score_family())
+    scores = {ax.texts[0].get_text(): np.array(ax.images[0].get_array()) for ax in panels}
+    plain = scores["no position"]
+    steps = np.abs(np.subtract.outer(np.arange(24), np.arange(24)))
+    assert np.allclose(scores["ALiBi"] - plain, -0.25 * steps)
+    five = scores["T5"] - plain
+    assert np.allclose(five[1:, 1:], five[:-1, :-1])
+    assert np.linalg.matrix_rank(scores["RoPE"]) == 16
+    generator, double = torch.Generator().manual_seed(5), torch.float64
+    q, k = (
+        sum(c * torch.randn(rows, 16, generator=generator, dtype=double) for c, rows in ((1, 1), (0.5, 24))).tolist()
+        for _ in range(2)
+    )
+    assert plain[7, 3] == pytest.approx(reference.dot(q[7], k[3]) / 4)
+    assert scores["RoPE"][7, 3] == pytest.approx(reference.score(q[7], k[3], 7, 3, interleaved=True) / 4)
+
+
+def test_clipping_bleu_shows_the_printed_numbers():
+    line = axes(figures.draw_clipping_bleu())[0].lines[0]
+    assert list(line.get_ydata()) == [12.5, 25.5, 25.8, 25.9, 25.8, 25.9, 25.8]
+    ticks = [tick.get_text() for tick in axes(figures.draw_clipping_bleu())[0].get_xticklabels()]
+    assert ticks == ["0", "1", "2", "4", "16", "64", "256"]
+
+
 def test_speed_pictures_show_the_stored_results():
     found = json.loads((ROOT / "lab" / "results" / "speed-cpu.json").read_text())
     half = next(

@@ -8,10 +8,10 @@ import pytest
 from browsing import Visit
 from conftest import HTML
 
-PAGES = ["chapters/" + name for name in (
-    "index.html", "01_why_position.html", "02_sinusoidal_encoding.html", "04_rope_from_complex_numbers.html",
-    "05_rotation_matrix.html", "07_long_range_decay.html", "08_linear_attention.html",
-    "notation.html", "theorems.html", "reference.html", "bibliography.html",
+PAGES = [f"chapters/{name}.html" for name in (
+    "index", "01_why_position", "02_sinusoidal_encoding", "03_relative_family", "04_rope_from_complex_numbers",
+    "05_rotation_matrix", "07_long_range_decay", "08_linear_attention",
+    "notation", "theorems", "reference", "bibliography",
 )]  # fmt: skip
 WITHOUT_MATH = {"index", "theorems", "reference", "bibliography"}
 

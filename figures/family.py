@@ -1,0 +1,85 @@
+"""The relative family: scores of one text under each encoding, and an old experiment."""
+
+from itertools import product
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from figures.interactive import Piece, label
+from figures.style import BLUE, MAP, WIDTH, styled
+from rope_lib import RotaryEmbedding, relative, sinusoidal_encoding
+
+BLEU = {0: 12.5, 1: 25.5, 2: 25.8, 4: 25.9, 16: 25.8, 64: 25.9, 256: 25.8}  # Shaw et al. 2018, table 2; S3
+
+
+def score_family(length: int = 24, dim: int = 16) -> dict[str, Tensor]:
+    """(length, length) scores of one text of similar words under each encoding, softmax scaling included."""
+    generator = torch.Generator().manual_seed(5)
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    q, k = (random(1, dim) + 0.5 * random(length, dim) for _ in range(2))  # words that resemble each other
+    positions = torch.arange(length)
+    distance = relative.distances(positions, positions)
+    plain = q @ k.T / dim**0.5
+    codes = sinusoidal_encoding(positions, dim, dtype=torch.float64)
+    far = sinusoidal_encoding(torch.arange(-length, length), dim, dtype=torch.float64)
+    mix = random(dim, dim) / dim**0.5
+    turned = RotaryEmbedding(dim, interleaved=True)(q, k)
+    return {
+        "no position": plain,
+        "Shaw": relative.shaw_scores(q, k, 2 * random(9, dim), distance),
+        "Transformer-XL": relative.transformer_xl_scores(
+            q, k, 2 * far[length:] @ mix, random(dim), random(dim), distance
+        ),
+        "T5": plain + relative.t5_bias(2 * random(32, 1), distance, bidirectional=True)[0],
+        "ALiBi": plain + relative.alibi_bias(distance, torch.tensor([0.25]))[0],
+        "TUPE": relative.tupe_scores(q, k, codes @ mix, 2 * codes),
+        "DeBERTa": relative.deberta_scores(q, k, random(8, dim), random(8, dim), distance),
+        "RoPE": turned[0] @ turned[1].T / dim**0.5,
+    }
+
+
+@styled
+def draw_score_family() -> Figure:
+    """The matrices of `score_family`."""
+    figure = Figure(figsize=(WIDTH, 3.7))
+    axes = figure.subplots(2, 4, sharex=True, sharey=True)
+    for ax, (name, scores) in zip(axes.flat, score_family().items(), strict=True):
+        ax.imshow(scores, cmap=MAP)
+        ax.text(0, 1.04, name, transform=ax.transAxes)
+        ax.set(xticks=[0, 10, 20], yticks=[0, 10, 20], xlabel="key position", ylabel="query position")
+        ax.label_outer()
+    return figure
+
+
+@styled
+def draw_clipping_bleu() -> Figure:
+    """BLEU against the clipping distance, with room for zero on a logarithmic axis."""
+    figure = Figure(figsize=(WIDTH, 2.4))
+    ax = figure.subplots()
+    ax.plot(range(len(BLEU)), BLEU.values(), "o", color=BLUE, fillstyle="none")
+    for place, value in enumerate(BLEU.values()):
+        ax.annotate(f"{value}", (place, value), (0, -11), textcoords="offset points", ha="center", fontsize=8)
+    ax.set_xticks(range(len(BLEU)), [str(reach) for reach in BLEU])
+    ax.set(xlabel="clipping distance $K$ (words)", ylabel="BLEU", ylim=(10, 28))
+    return figure
+
+
+def explore_family() -> Piece:
+    """One score matrix at a time: choose the encoding."""
+    length = 14
+    family, states, pairs = score_family(length), {}, list(product(range(length), range(length)))
+    for step, scores in enumerate(family.values()):
+        shares = ((scores - scores.min()) / (scores.max() - scores.min())).tolist()
+        states[step,] = {f"c{m}-{n}": {"fill-opacity": f"{shares[m][n]:.2f}"} for m, n in pairs}
+    cells = "".join(
+        f'<rect x="{180 + 20 * n}" y="{5 + 20 * m}" width="20" height="20" fill="{BLUE}" data-part="c{m}-{n}"></rect>'
+        for m, n in pairs
+    )
+    svg = cells + label(165, 20, "query 0", anchor="end") + label(165, 280, "query 13", anchor="end")
+    svg += label(180, 300, "key 0") + label(460, 300, "key 13", anchor="end")
+    alt = "The matrix of scores of 14 queries and keys without any position, darker for larger scores."
+    return Piece("family", alt, svg, (("encoding", tuple(family), 0),), states, size=(640, 310))
