@@ -10,7 +10,7 @@ from figures.decay import (
     draw_decay_long,
     explore_decay,
 )
-from figures.family import draw_clipping_bleu, draw_score_family, explore_family
+from figures.family import draw_clipping_bleu, draw_score_family, draw_t5_buckets, explore_family
 from figures.linear import draw_linear_weights, draw_row_sums, explore_linear
 from figures.order import draw_prefix_orders, draw_shuffled_attention, draw_three_scores, explore_order
 from figures.rotation import (
@@ -61,6 +61,7 @@ __all__ = [
     "draw_shuffled_attention",
     "draw_sinusoidal_heatmap",
     "draw_solutions",
+    "draw_t5_buckets",
     "draw_three_scores",
     "draw_wavelengths",
     "explore_blocks",

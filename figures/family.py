@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from figures.interactive import Piece, label
-from figures.style import BLUE, MAP, WIDTH, styled
+from figures.style import BLUE, MAP, VERMILLION, WIDTH, styled
 from rope_lib import RotaryEmbedding, relative, sinusoidal_encoding
 
 BLEU = {0: 12.5, 1: 25.5, 2: 25.8, 4: 25.9, 16: 25.8, 64: 25.9, 256: 25.8}  # Shaw et al. 2018, table 2; S3
@@ -69,17 +69,35 @@ def draw_clipping_bleu() -> Figure:
 
 
 def explore_family() -> Piece:
-    """One score matrix at a time: choose the encoding."""
-    length = 14
-    family, states, pairs = score_family(length), {}, list(product(range(length), range(length)))
+    """One score matrix at a time: choose the encoding. Larger scores are darker, in eight levels."""
+    length, levels = 14, 8
+    family, states = score_family(length), {}
     for step, scores in enumerate(family.values()):
-        shares = ((scores - scores.min()) / (scores.max() - scores.min())).tolist()
-        states[step,] = {f"c{m}-{n}": {"fill-opacity": f"{shares[m][n]:.2f}"} for m, n in pairs}
-    cells = "".join(
-        f'<rect x="{180 + 20 * n}" y="{5 + 20 * m}" width="20" height="20" fill="{BLUE}" data-part="c{m}-{n}"></rect>'
-        for m, n in pairs
+        level = ((scores - scores.min()) / (scores.max() - scores.min()) * levels).long().clamp(max=levels - 1)
+        squares = dict.fromkeys(range(levels), "")
+        for m, n in product(range(length), range(length)):
+            squares[level[m, n].item()] += f"M{180 + 20 * n} {5 + 20 * m}h20v20h-20z"
+        states[step,] = {f"level{part}": {"d": squares[part]} for part in range(levels)}
+    svg = "".join(
+        f'<path fill="{BLUE}" fill-opacity="{part / (levels - 1):.2f}" data-part="level{part}"></path>'
+        for part in range(levels)
     )
-    svg = cells + label(165, 20, "query 0", anchor="end") + label(165, 280, "query 13", anchor="end")
-    svg += label(180, 300, "key 0") + label(460, 300, "key 13", anchor="end")
+    svg += '<rect x="180" y="5" width="280" height="280" fill="none" stroke="currentColor"></rect>'
+    svg += label(165, 20, "query 0", anchor="end") + label(165, 280, "query 13", anchor="end")
+    svg += label(180, 303, "key 0") + label(460, 303, "key 13", anchor="end")
     alt = "The matrix of scores of 14 queries and keys without any position, darker for larger scores."
     return Piece("family", alt, svg, (("encoding", tuple(family), 0),), states, size=(640, 310))
+
+
+@styled
+def draw_t5_buckets(*, reach: int = 160) -> Figure:
+    """The bucket of each distance, for causal models and for both directions."""
+    distances = torch.arange(-reach, reach + 1)
+    figure = Figure(figsize=(WIDTH, 2.6))
+    ax = figure.subplots()
+    for both, colour, dash, name in ((False, BLUE, "-", "causal"), (True, VERMILLION, "--", "both directions")):
+        buckets = relative.t5_bucket(distances, bidirectional=both)
+        ax.plot(distances, buckets, dash, color=colour, drawstyle="steps-mid", label=name)
+    ax.set(xlabel="distance $m - n$ (tokens)", ylabel="bucket")
+    ax.legend(loc="center right")
+    return figure

@@ -186,6 +186,12 @@ def test_score_family():
     assert scores["RoPE"][7, 3] == pytest.approx(reference.score(q[7], k[3], 7, 3, interleaved=True) / 4)
 
 
+def test_t5_buckets():
+    for both, line in zip((False, True), axes(figures.draw_t5_buckets())[0].lines, strict=True):
+        loop = [reference.t5_bucket(int(distance), bidirectional=both) for distance in line.get_xdata()]
+        assert list(line.get_ydata()) == loop
+
+
 def test_clipping_bleu_shows_the_printed_numbers():
     line = axes(figures.draw_clipping_bleu())[0].lines[0]
     assert list(line.get_ydata()) == [12.5, 25.5, 25.8, 25.9, 25.8, 25.9, 25.8]
