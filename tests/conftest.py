@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 from browsing import CHROMIUM, FLAGS
+from hypothesis import settings
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parent.parent
 HTML = ROOT / "_build" / "html"
+
+settings.register_profile("book", deadline=None)  # a test on a busy machine may take its time
+settings.load_profile("book")
 
 
 @pytest.fixture
