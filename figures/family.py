@@ -99,5 +99,5 @@ def draw_t5_buckets(*, reach: int = 160) -> Figure:
         buckets = relative.t5_bucket(distances, bidirectional=both)
         ax.plot(distances, buckets, dash, color=colour, drawstyle="steps-mid", label=name)
     ax.set(xlabel="distance $m - n$ (tokens)", ylabel="bucket")
-    ax.legend(loc="center right")
+    ax.legend(loc="lower right")
     return figure

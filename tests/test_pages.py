@@ -47,6 +47,18 @@ def test_page_needs_nothing_from_outside_and_works(name, from_server, browser, s
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_no_equation_of_the_text_hides_its_number(name, browser):
+    """On a desktop each displayed equation fits beside its number; wide outputs of cells may scroll."""
+    with Visit(browser, f"{HTML.as_uri()}/{name}") as visit:
+        hidden = visit.page.evaluate(
+            """() => [...document.querySelectorAll('article div.math mjx-container[display=true]')]
+                .filter(node => !node.closest('.cell_output') && node.scrollWidth > node.clientWidth + 1)
+                .map(node => node.closest('div.math').textContent.slice(0, 80))"""
+        )
+        assert hidden == []
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_out_of_reach_on_a_phone(name, browser):
     with Visit(browser, f"{HTML.as_uri()}/{name}", width=360) as visit:
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
