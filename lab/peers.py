@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rope_lib import apply_rotary_emb, cos_sin
+from rope_lib import apply_rotary_pos_emb, cos_sin
 from rope_lib.linear_attention import elu_plus_one
 
 Prepared = tuple[tuple[Tensor, ...], Callable[..., tuple[Tensor, ...]]]
@@ -21,7 +21,7 @@ Prepared = tuple[tuple[Tensor, ...], Callable[..., tuple[Tensor, ...]]]
 def ours(q: Tensor, k: Tensor, inv_freq: Tensor, interleaved: bool) -> Prepared:
     """The library of the book."""
     cos, sin = cos_sin(torch.arange(q.shape[-2], device=q.device), inv_freq)
-    return (q, k), lambda q, k: tuple(apply_rotary_emb(x, cos, sin, interleaved=interleaved) for x in (q, k))
+    return (q, k), lambda q, k: apply_rotary_pos_emb(q, k, cos, sin, interleaved=interleaved)
 
 
 def clone(q: Tensor, k: Tensor, inv_freq: Tensor, interleaved: bool) -> Prepared:

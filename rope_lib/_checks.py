@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-HALF = (torch.float16, torch.bfloat16)
+FULL, HALF = (torch.float32, torch.float64), (torch.float16, torch.bfloat16)
 
 
 def check_dim(dim: int, name: str) -> None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from rope_lib._checks import HALF, check_base, check_dim, check_positions
+from rope_lib._checks import FULL, HALF, check_base, check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 BLOCK = 2**19  # elements that are rotated at once: large enough for all cores, small enough for the cache
@@ -29,51 +29,82 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
 
     Source: Su et al. 2021, equations 15 and 34.
     """
-    _check_rotation(x, cos, sin)
-    rotary_dim = 2 * cos.shape[-1]
-    if rotary_dim < x.shape[-1]:
-        turned = apply_rotary_emb(x[..., :rotary_dim], cos, sin, interleaved=interleaved)
-        return torch.cat((turned, x[..., rotary_dim:]), dim=-1)
-    form = rotation_form(x, cos, sin, interleaved=interleaved)
-    if x.dtype is cos.dtype or form in ("blocks", "opaque"):
-        return _FORMS[form](x, cos, sin, interleaved)
-    wide = x if x.dtype is torch.float64 else x.type_as(cos)
-    return _FORMS[form](wide, cos, sin, interleaved).type_as(x)
+    return _rotate_all((x,), cos, sin, interleaved)[0]
+
+
+def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> tuple[Tensor, Tensor]:
+    """Rotate queries and keys as `apply_rotary_emb` does, and prepare the tables only once for both.
+
+    Args:
+        q, k: as x there; they may differ in the number of heads.
+        cos, sin, interleaved: as there.
+
+    Returns:
+        The rotated q and k.
+
+    Raises:
+        TypeError, ValueError: as there.
+    """
+    return _rotate_all((q, k), cos, sin, interleaved)
+
+
+def _rotate_all(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
+    for x in xs:
+        _check_rotation(x, cos, sin)
+    rotary_dim, tables, turned = 2 * cos.shape[-1], None, []
+    for x in xs:
+        part = x if rotary_dim == x.shape[-1] else x[..., :rotary_dim]
+        form = rotation_form(part, cos, sin, interleaved=interleaved)
+        if form in _FORMS:
+            prepare, rotate = _FORMS[form]
+            tables = tables or prepare(cos, sin)
+            out = rotate(part.type_as(cos) if x.dtype.itemsize < cos.dtype.itemsize else part, *tables)
+            out = out if out.dtype is x.dtype else out.type_as(x)
+        else:
+            out = (_rotate_in_blocks if form == "blocks" else _rotate_opaque)(part, cos, sin, interleaved)
+        turned.append(out if part is x else torch.cat((out, x[..., rotary_dim:]), dim=-1))
+    return tuple(turned)
 
 
 def rotation_form(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> str:
     """Which form `apply_rotary_emb` takes: the same numbers to rounding, at different speeds.
 
     Returns:
-        "formula", as it stands: half-split, and wherever a compiler fuses it;
+        "formula", as it stands: interleaved, where a compiler fuses it, or without complex numbers (MPS);
         "complex", one complex product: interleaved, without a compiler;
-        "blocks", either of these in blocks that stay in the cache: at least 2^17 elements on the CPU;
+        "swapped", x (cos, cos) + (x1, x0) (-sin, sin): half-split;
+        "blocks", a few operations on each block that stays in the cache: at least 2^17 elements on the CPU;
         "opaque", blocks that torch.compile calls as they are: interleaved half precision on the CPU, for which its own
         code takes twice as long.
     """
     constant_tables = not (cos.requires_grad or sin.requires_grad)
-    if torch.compiler.is_compiling():
+    if compiling := torch.compiler.is_compiling():
         slow = interleaved and x.dtype.itemsize == 2 and x.shape[-2] > 1 and x.is_cpu and constant_tables
-        return "opaque" if slow and not torch.compiler.is_exporting() else "formula"
-    if x.is_cpu and x.numel() >= SMALL and (constant_tables or not torch.is_grad_enabled()):
+        if slow and not torch.compiler.is_exporting():
+            return "opaque"
+    elif x.is_cpu and x.numel() >= SMALL and (constant_tables or not torch.is_grad_enabled()):
         return "blocks"
-    return "complex" if interleaved and not x.is_mps else "formula"
+    if not interleaved:
+        return "swapped"
+    return "formula" if compiling or x.is_mps else "complex"
 
 
-def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    if interleaved:
-        x0, x1 = x.unflatten(-1, (-1, 2)).unbind(-1)
-        return torch.stack((x0 * cos - x1 * sin, x0 * sin + x1 * cos), dim=-1).flatten(-2)
-    if torch.compiler.is_compiling():  # (x0, x1) cos + (x1, x0) (-sin, sin): compilers write better code for it
-        pairs, signed = x.unflatten(-1, (2, -1)), torch.stack((-sin, sin), dim=-2)
-        return (pairs * cos.unsqueeze(-2) + pairs.flip(-2) * signed).flatten(-2)
-    x0, x1 = x.chunk(2, dim=-1)
-    return torch.cat((torch.addcmul(x0 * cos, x1, sin, value=-1), torch.addcmul(x0 * sin, x1, cos)), dim=-1)
+def _rotate_formula(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    x0, x1 = x.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack((x0 * cos - x1 * sin, x0 * sin + x1 * cos), dim=-1).flatten(-2)
 
 
-def _rotate_complex(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """(x0 + i x1) (cos + i sin), which needs the interleaved layout."""
-    factor = torch.complex(cos, sin)
+def _rotate_swapped(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """x (cos, cos) + (x1, x0) (-sin, sin), with tables of the full width."""
+    if torch.compiler.is_compiling():  # slower step by step, faster when fused
+        swapped = x.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
+    else:
+        swapped = torch.cat(x.chunk(2, dim=-1)[::-1], dim=-1)
+    return torch.addcmul(x * cos, swapped, sin)
+
+
+def _rotate_complex(x: Tensor, factor: Tensor) -> Tensor:
+    """(x0 + i x1) (cos + i sin)."""
     if torch.is_inference_mode_enabled() and x.is_contiguous() and not x.storage_offset() % 2:
         return (x.view(x.dtype.to_complex()) * factor).view(x.dtype)  # fewer steps, but view(dtype) stops gradients
     return torch.view_as_real(_as_complex(x) * factor).flatten(-2)
@@ -88,7 +119,7 @@ def _as_complex(x: Tensor) -> Tensor:
 
 
 class _RotateInBlocks(torch.autograd.Function):
-    """The same as `_rotate`, and its derivative: a gradient is rotated back."""
+    """Rotation in blocks, and its derivative: a gradient is rotated back."""
 
     @staticmethod
     def forward(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
@@ -185,7 +216,11 @@ def _rotate_back(ctx, gradient: Tensor) -> tuple:
 
 _rotate_opaque.register_autograd(_rotate_back, setup_context=_save_tables)
 
-_FORMS = {"formula": _rotate, "complex": _rotate_complex, "blocks": _rotate_in_blocks, "opaque": _rotate_opaque}
+_FORMS = {  # what it makes of cos and sin, and what it does with them
+    "formula": (lambda cos, sin: (cos, sin), _rotate_formula),
+    "complex": (lambda cos, sin: (torch.complex(cos, sin),), _rotate_complex),
+    "swapped": (lambda cos, sin: (torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)), _rotate_swapped),
+}
 
 
 class RotaryEmbedding(nn.Module):
@@ -241,7 +276,7 @@ class RotaryEmbedding(nn.Module):
             inv_freq = torch.tensor(self.inv_freq, dtype=torch.float64, device="cpu")
         dtype = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
         cos, sin = (self.attention_factor * table for table in cos_sin(positions, inv_freq, dtype=dtype))
-        return tuple(apply_rotary_emb(x, cos, sin, interleaved=self.interleaved) for x in (q, k))
+        return apply_rotary_pos_emb(q, k, cos, sin, interleaved=self.interleaved)
 
     def extra_repr(self) -> str:
         """What repr shows between the brackets."""
@@ -274,10 +309,10 @@ def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
 
 def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
     """Raise for everything that would rotate silently by the wrong angle."""
-    table = cos.shape
-    if len(table) == 2 and sin.shape == table and x.shape[-2:] == (table[0], 2 * table[1]):
-        real = x.is_floating_point() and cos.is_floating_point() and cos.dtype.itemsize > 2
-        if real and cos.dtype is sin.dtype and x.device == cos.device == sin.device:
+    shape, table = x.shape, cos.shape
+    if len(shape) > 1 and len(table) == 2 and sin.shape == table and shape[-2:] == (table[0], 2 * table[1]):
+        real = x.dtype in FULL or x.dtype in HALF
+        if real and cos.dtype in FULL and sin.dtype is cos.dtype and x.device == cos.device == sin.device:
             return  # all in order, seen at a glance; what follows finds the words for what is not
     if not x.is_floating_point():
         raise TypeError(f"x has dtype {x.dtype}; it must be a real floating-point tensor")

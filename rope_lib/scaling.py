@@ -77,9 +77,7 @@ def ntk_by_parts_scaling(
 
     Source: Peng et al. 2023, section 3.2.
     """
-    inv_freq, interpolated = _both_ends(
-        rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base
-    )
+    inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
     turns = original_max_position_embeddings * inv_freq / (2 * math.pi)
     keep = ((turns - beta_slow) / (beta_fast - beta_slow)).clamp(0, 1)
     return torch.lerp(interpolated, inv_freq, keep)
@@ -136,9 +134,7 @@ def yarn_scaling(
     Source: Peng et al. 2023, sections 3.2 and 3.3; the ramp follows the authors' code, where the paper's is linear in
     the number of turns (`ntk_by_parts_scaling`).
     """
-    inv_freq, interpolated = _both_ends(
-        rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base
-    )
+    inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
     first, last = (
         rotary_dim * math.log(original_max_position_embeddings / (2 * math.pi * turns)) / (2 * math.log(base))
         for turns in (beta_fast, beta_slow)
@@ -205,7 +201,7 @@ def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base:
     return inv_freq
 
 
-def _both_ends(
+def _speeds(
     rotary_dim: int, factor: float, length: int, beta_fast: float, beta_slow: float, base: float
 ) -> tuple[Tensor, Tensor]:
     """The speeds as trained and as interpolated, after the checks that by-parts and YaRN share."""

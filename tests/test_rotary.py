@@ -5,10 +5,31 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies, reference, rotary, rotation_matrix
+from rope_lib import (
+    RotaryEmbedding,
+    apply_rotary_emb,
+    apply_rotary_pos_emb,
+    cos_sin,
+    inverse_frequencies,
+    reference,
+    rotary,
+    rotation_matrix,
+)
 
 layouts = pytest.mark.parametrize("interleaved", [True, False])
 numbers = st.floats(-10, 10)
+
+
+def by_hand(x, cos, sin, interleaved):
+    """The formula, pair by pair of dimensions."""
+    half = cos.shape[-1]
+    out = torch.empty_like(x)
+    for i in range(half):
+        first, second = (2 * i, 2 * i + 1) if interleaved else (i, i + half)
+        c, s = cos[..., i], sin[..., i]
+        out[..., first] = x[..., first] * c - x[..., second] * s
+        out[..., second] = x[..., first] * s + x[..., second] * c
+    return out
 
 
 def tables(positions, dim, dtype=torch.float64):
@@ -165,20 +186,20 @@ def test_which_form_is_taken(monkeypatch):
     def forms(x):
         return [rotary.rotation_form(x, cos, sin, interleaved=interleaved) for interleaved in (True, False)]
 
-    assert forms(small) == ["complex", "formula"]
+    assert forms(small) == ["complex", "swapped"]
     assert forms(large) == ["blocks", "blocks"]
-    assert forms(large.to("meta")) == ["complex", "formula"]
+    assert forms(large.to("meta")) == ["complex", "swapped"]
     cos.requires_grad_()
-    assert forms(large) == ["complex", "formula"]
+    assert forms(large) == ["complex", "swapped"]
     with torch.no_grad():
         assert forms(large) == ["blocks", "blocks"]
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    assert forms(large) == forms(large.bfloat16()) == ["formula", "formula"]
+    assert forms(large) == forms(large.bfloat16()) == ["formula", "swapped"]
     cos.requires_grad_(False)
-    assert forms(large) == ["formula", "formula"]
-    assert forms(large.bfloat16()) == ["opaque", "formula"]
+    assert forms(large) == ["formula", "swapped"]
+    assert forms(large.bfloat16()) == ["opaque", "swapped"]
     monkeypatch.setattr(torch.compiler, "is_exporting", lambda: True)
-    assert forms(large.bfloat16()) == ["formula", "formula"]
+    assert forms(large.bfloat16()) == ["formula", "swapped"]
 
 
 @layouts
@@ -188,14 +209,38 @@ def test_all_forms_give_the_same(interleaved, dtype, inference, generator, monke
     wide = torch.randn(3, 5, 11, generator=generator).to(dtype)
     cos, sin = tables(torch.arange(5), 8, dtype)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    forms = {"compiled formula": rotary._rotate(wide[..., 3:], cos, sin, interleaved)}
+    names = ["formula", "complex"] if interleaved else ["swapped"]
+
+    def rotate(name, x):
+        prepare, rotate = rotary._FORMS[name]
+        return rotate(x, *prepare(cos, sin))
+
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    forms = [rotate(name, wide[..., 3:]) for name in names]
     monkeypatch.undo()
-    names = [name for name in rotary._FORMS if interleaved or name != "complex"]
     with torch.inference_mode(inference):
         for x in (wide[..., 3:], wide[..., 3:].contiguous(), wide.mT.contiguous().mT[..., 3:]):
-            forms |= {name: rotary._FORMS[name](x, cos, sin, interleaved) for name in names}
-            for form in forms.values():
-                torch.testing.assert_close(form, forms["formula"])
+            forms += [rotate(name, x) for name in names]
+            forms += [
+                rotary._rotate_in_blocks(x, cos, sin, interleaved),
+                rotary._rotate_opaque(x, cos, sin, interleaved),
+            ]
+    expected = by_hand(wide[..., 3:], cos, sin, interleaved)
+    for form in forms:
+        torch.testing.assert_close(form, expected)
+
+
+@layouts
+@pytest.mark.parametrize("small", [0, 70, 10**6])  # all in blocks, only the queries, none
+def test_a_pair_is_rotated_like_two(interleaved, small, generator, monkeypatch):
+    monkeypatch.setattr(rotary, "SMALL", small)
+    q, k = torch.randn(2, 4, 5, 12, generator=generator), torch.randn(2, 1, 5, 12, generator=generator).bfloat16()
+    cos, sin = tables(torch.arange(5), 8, torch.float32)
+    pair = apply_rotary_pos_emb(q, k, cos, sin, interleaved=interleaved)
+    for got, x in zip(pair, (q, k), strict=True):
+        torch.testing.assert_close(got, apply_rotary_emb(x, cos, sin, interleaved=interleaved), rtol=0, atol=0)
+    with pytest.raises(ValueError, match=r"did you forget x\.transpose"):
+        apply_rotary_pos_emb(q, k.transpose(1, 2), cos, sin, interleaved=interleaved)
 
 
 @layouts
@@ -208,7 +253,7 @@ def test_blocks_give_what_the_formula_gives(interleaved, dtype, shape, generator
         blocks = apply_rotary_emb(y, cos, sin, interleaved=interleaved)
         assert blocks.is_contiguous()
         wide = y.to(torch.promote_types(dtype, torch.float32))
-        torch.testing.assert_close(blocks, rotary._rotate(wide, cos, sin, interleaved).to(dtype))
+        torch.testing.assert_close(blocks, by_hand(wide, cos, sin, interleaved).to(dtype))
 
 
 @layouts
@@ -217,7 +262,7 @@ def test_blocks_with_positions_of_each_row(interleaved, generator, tiny_blocks):
     positions = torch.randint(1000, (3, 1, 5), generator=generator)
     cos, sin = tables(positions, 8, torch.float32)
     blocks = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
-    torch.testing.assert_close(blocks, rotary._rotate(x, cos, sin, interleaved))
+    torch.testing.assert_close(blocks, by_hand(x, cos, sin, interleaved))
 
 
 @layouts
