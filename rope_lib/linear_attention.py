@@ -11,12 +11,13 @@ Features are rotated after phi. The other order, phi of rotated vectors, is not 
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from rope_lib.rotary import apply_rotary_emb
+from rope_lib.rotary import apply_rotary_pos_emb
 
 SEGMENT = 4  # chunks that are treated in one pass
 
@@ -65,7 +66,7 @@ def linear_attention(
     Raises:
         ValueError: the text says what arrived and what is needed.
     """
-    _check(q, k, v, rotate, cos, sin, interleaved, decay, causal)
+    _check(q, k, v, rotate, cos, sin, interleaved, decay, causal, chunk_size)
     if not causal:
         rotated_q, phi_q, rotated_k, phi_k = _features(q, k, rotate, cos, sin, interleaved, feature_map)
         numerator = rotated_q @ (rotated_k.mT @ v)
@@ -99,7 +100,7 @@ def linear_attention_step(
     Raises:
         ValueError: as `linear_attention`.
     """
-    _check(q, k, v, rotate, cos, sin, interleaved, decay, causal=True)
+    _check(q, k, v, rotate, cos, sin, interleaved, decay, True, chunk_size)
     return _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size)
 
 
@@ -108,20 +109,24 @@ def _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, c
 
     The text is cut into segments of some chunks each, small enough for the cache, and a last one of what is left.
     """
-    whole = q.shape[-2] // max(chunk_size, 1) * chunk_size
-    sizes = [
-        segment
-        for start in range(0, whole, SEGMENT * chunk_size)
-        if (segment := min(SEGMENT * chunk_size, whole - start))
-    ]
-    sizes += [rest] if (rest := q.shape[-2] - whole) or not sizes else []
+    length, segment = q.shape[-2], SEGMENT * chunk_size
+    whole = length // chunk_size * chunk_size
+    sizes = [b - a for a, b in pairwise((0, *range(segment, whole, segment), whole, length)) if b > a] or [0]
     # split, not slices: the backward of a slice writes a whole tensor, and one per segment is quadratic.
     parts = [x.split(sizes, dim=-2) if x is not None else [None] * len(sizes) for x in (q, k, v, cos, sin)]
-    outputs = []
-    for part in zip(*parts, strict=True):
+    outputs, result, end = [], None, 0
+    for size, *part in zip(sizes, *parts, strict=True):
         output, state = _segment(state, *part, rotate, interleaved, decay, feature_map, chunk_size)
-        outputs.append(output)
-    return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2), state
+        if len(sizes) == 1 or output.requires_grad:
+            outputs.append(output)
+            continue
+        if result is None:  # without derivatives the outputs go where they belong at once: half the memory
+            result = output.new_empty(*output.shape[:-2], length, output.shape[-1])
+        result.narrow(-2, end, size).copy_(output)
+        end += size
+    if outputs:
+        result = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2)
+    return result, state
 
 
 def _segment(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size) -> tuple[Tensor, State]:
@@ -129,7 +134,7 @@ def _segment(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, 
     if state is None:
         none = phi_k[..., :0, :]  # no tokens: sums that are zero, of the right shape
         state = State(none.mT @ v[..., :0, :], none.sum(-2))
-    chunk = chunk_size if q.shape[-2] % max(chunk_size, 1) == 0 else q.shape[-2]
+    chunk = chunk_size if q.shape[-2] % chunk_size == 0 else q.shape[-2]
     numerator, values = _weighted_sums(rotated_q, rotated_k, v, state.values, decay, chunk)
     if decay is None:
         sums = torch.cat((state.normalizer[..., None, :], phi_k), dim=-2).cumsum(-2)
@@ -169,11 +174,11 @@ def _features(q, k, rotate, cos, sin, interleaved, feature_map) -> tuple[Tensor,
     phi_q, phi_k = feature_map(q), feature_map(k)
     if rotate == "none":
         return phi_q, phi_q, phi_k, phi_k
-    rotated_q, rotated_k = (apply_rotary_emb(x, cos, sin, interleaved=interleaved) for x in (phi_q, phi_k))
+    rotated_q, rotated_k = apply_rotary_pos_emb(phi_q, phi_k, cos, sin, interleaved=interleaved)
     return (rotated_q, rotated_q, rotated_k, rotated_k) if rotate == "both" else (rotated_q, phi_q, rotated_k, phi_k)
 
 
-def _check(q, k, v, rotate, cos, sin, interleaved, decay, causal) -> None:
+def _check(q, k, v, rotate, cos, sin, interleaved, decay, causal, chunk_size) -> None:
     if q.shape[-2:] != k.shape[-2:] or k.shape[-2] != v.shape[-2]:
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; they must be "
@@ -189,3 +194,5 @@ def _check(q, k, v, rotate, cos, sin, interleaved, decay, causal) -> None:
         )
     if decay is not None and not (causal and 0 < decay <= 1):
         raise ValueError(f"decay is {decay} and causal {causal}; decay must be in (0, 1], and it needs causal=True")
+    if not chunk_size > 0:
+        raise ValueError(f"chunk_size is {chunk_size}; it must be a positive number of tokens")

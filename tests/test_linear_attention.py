@@ -112,6 +112,29 @@ def test_gradients(rotate, decay, generator):
     assert torch.autograd.gradcheck(lambda *x: linear_attention(*x, **settings), (q, k, v))
 
 
+@decays
+def test_result_is_the_same_however_it_is_asked_for(decay, generator):
+    """With and without derivatives the segments are put together in different ways."""
+    q, k, v = inputs(generator)
+    settings = rotation("numerator", torch.arange(37)) | {"causal": True, "decay": decay, "chunk_size": 2}
+
+    def attend(q):
+        return linear_attention(q, k, v, **settings)
+
+    plain, tracked = attend(q), attend(q.clone().requires_grad_())
+    assert tracked.requires_grad
+    torch.testing.assert_close(plain, tracked.detach(), rtol=0, atol=0)
+    with torch.inference_mode():
+        torch.testing.assert_close(attend(q), plain, rtol=0, atol=0)
+    direction = torch.randn(q.shape, generator=generator, dtype=q.dtype)
+    value, derivative = torch.func.jvp(attend, (q,), (direction,))
+    step = 1e-5 * direction
+    torch.testing.assert_close(value, plain, rtol=0, atol=0)
+    torch.testing.assert_close(derivative, (attend(q + step) - attend(q - step)) / 2e-5, rtol=1e-6, atol=1e-6)
+    stacked = torch.stack((q, 2 * q))
+    torch.testing.assert_close(torch.vmap(attend)(stacked), torch.stack((plain, attend(2 * q))), rtol=1e-9, atol=1e-9)
+
+
 def test_weights_without_rotation_are_an_average(generator):
     q, k, v = inputs(generator)
     out = linear_attention(q, k, torch.ones_like(v), causal=True, chunk_size=8)
@@ -127,6 +150,7 @@ def test_weights_without_rotation_are_an_average(generator):
         ({"interleaved": True}, "given are \\['interleaved'\\]"),
         ({"decay": 1.5}, r"decay is 1.5 and causal True; decay must be in \(0, 1\]"),
         ({"decay": 0.5, "causal": False}, "decay is 0.5 and causal False"),
+        ({"chunk_size": 0}, "chunk_size is 0; it must be a positive number of tokens"),
     ],
 )
 def test_errors(change, text, generator):
