@@ -44,9 +44,18 @@ def test_a_peer_with_the_wrong_rotation_is_left_out(capsys, monkeypatch):
 
 def test_medians_call_everything_in_every_round():
     calls = []
-    named = {name: (lambda name=name: calls.append(name), ()) for name in "ab"}
-    assert set(speed.medians(named, 3, "cpu")) == {"a", "b"}
-    assert calls == list("ababab")
+    named = {name: (lambda name=name: calls.append(name), ()) for name in "abc"}
+    assert set(speed.medians(named, 8, "cpu", in_a_row=2)) == set("abc")
+    rounds = [calls[start : start + 6] for start in range(0, 48, 6)]
+    assert all(a == b for calls in rounds for a, b in zip(calls[::2], calls[1::2], strict=True))
+    assert all(sorted(calls[::2]) == list("abc") for calls in rounds)
+    assert len({tuple(calls) for calls in rounds}) > 1  # nobody always follows the same one
+
+
+def test_error_in_bfloat16_counts_roundings():
+    errors = [speed._error(name, True, torch.bfloat16, "cpu") for name in ("rope_lib", "torch.onnx.ops", "clone")]
+    assert 1.2 < errors[1] / errors[0] < 2
+    assert errors[2] == 0
 
 
 def test_exponent_of_a_power_law():
@@ -69,5 +78,5 @@ def test_stored_results_can_be_printed(path):
     found = json.loads(path.read_text())
     text = speed.report(found)
     assert found["machine"]["device"] in text
-    assert len(found["rotation"]) == text.count("rope_lib ")
+    assert text.count("rope_lib ") == len(found["rotation"]) + 1  # and in the line of errors
     assert text.count("n = 65536:") >= 2
