@@ -34,7 +34,7 @@ def score_family(length: int = 24, dim: int = 16) -> dict[str, Tensor]:
         "Transformer-XL": relative.transformer_xl_scores(
             q, k, 2 * far[length:] @ mix, random(dim), random(dim), distance
         ),
-        "T5": plain + relative.t5_bias(2 * random(32, 1), distance, bidirectional=True)[0],
+        "T5": q @ k.T + relative.t5_bias(8 * random(32, 1), distance, bidirectional=True)[0],
         "ALiBi": plain + relative.alibi_bias(distance, torch.tensor([0.25]))[0],
         "TUPE": relative.tupe_scores(q, k, codes @ mix, 2 * codes),
         "DeBERTa": relative.deberta_scores(q, k, random(8, dim), random(8, dim), distance),
@@ -48,7 +48,7 @@ def draw_score_family() -> Figure:
     figure = Figure(figsize=(WIDTH, 3.7))
     axes = figure.subplots(2, 4, sharex=True, sharey=True)
     for ax, (name, scores) in zip(axes.flat, score_family().items(), strict=True):
-        ax.imshow(scores, cmap=MAP)
+        ax.imshow(scores.numpy(), cmap=MAP)
         ax.text(0, 1.04, name, transform=ax.transAxes)
         ax.set(xticks=[0, 10, 20], yticks=[0, 10, 20], xlabel="key position", ylabel="query position")
         ax.label_outer()

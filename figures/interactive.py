@@ -27,12 +27,27 @@ SCRIPT = """
     });
   };
   sliders.forEach(slider => slider.addEventListener("input", show));
+  const places = [...piece.querySelectorAll("[data-place]")];
+  let held = -1;
+  places.forEach((place, index) => place.addEventListener("pointerdown", () => held = index));
+  window.addEventListener("pointerup", () => held = -1);
+  piece.addEventListener("pointermove", event => {
+    const below = document.elementFromPoint(event.clientX, event.clientY);
+    const over = places.indexOf(below && below.closest("[data-place]"));
+    if (held < 0 || over < 0 || over === held) return;
+    const order = steps[0][sliders[0].value].split(" ");
+    order.splice(over, 0, ...order.splice(held, 1));
+    sliders[0].value = steps[0].indexOf(order.join(" "));
+    held = over;
+    show();
+  });
 })();
 """
 STYLE = (
     ".rope-piece{max-width:640px;font:13px sans-serif}.rope-piece>div{overflow-x:auto}"
     ".rope-piece svg{width:100%;min-width:480px;height:auto}.rope-piece text{fill:currentColor;font:13px sans-serif}"
     ".rope-piece label{display:flex;flex-wrap:wrap;gap:0 .7em;padding:.2em 0}.rope-piece label span{flex:0 0 9em}"
+    ".rope-piece [data-place]{cursor:grab;touch-action:none;user-select:none}"
     ".rope-piece input{flex:1 1 9em}.rope-piece output{flex:0 0 auto;min-width:6em}"
 )
 State = dict[str, dict[str, object]]  # part -> attribute -> value; the attribute "text" is what the part contains
@@ -46,6 +61,8 @@ class Piece:
         name: unique on a page.
         alt: what the first state shows, in words.
         svg: the inside of the drawing; a part is an element with data-part="name" and no attribute that changes.
+            Elements with data-place, one for each word in a step's name, can be dragged to each other's places; that
+            moves the first slider.
         sliders: for each its label, the names of its steps, and the step at the start.
         states: for each combination of steps, the parts and their attributes.
         size: width and height of the drawing, in its own units.

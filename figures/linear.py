@@ -34,7 +34,7 @@ def draw_linear_weights() -> Figure:
     for ax, (form, weights) in zip(axes, linear_weights().items(), strict=True):
         scaled = weights * torch.arange(1, len(weights) + 1)[:, None]
         shown = scaled.masked_fill(torch.ones_like(scaled).triu(1).bool(), float("nan"))
-        image = ax.imshow(shown, cmap=SIGNED, vmin=-2, vmax=2)
+        image = ax.imshow(shown.numpy(), cmap=SIGNED, vmin=-2, vmax=2)
         ax.set(xlabel="key position", xticks=[0, 20, 40], yticks=[0, 20, 40])
         ax.text(0, 1.04, FORMS[form], transform=ax.transAxes, fontsize=8)
     axes[0].set_ylabel("query position")
@@ -91,6 +91,6 @@ def explore_linear() -> Piece:
         + label(15, 295, part="sum")
         + label(610, 295, part="negative", anchor="end")
     )
-    alt = "The weights that the word at position 20 gives to the words before it, as bars."
+    alt = "The weights that the word at position 20 gives to itself and to the words before it, as bars."
     sliders = (("rotation", tuple(FORMS.values()), 2), ("position", tuple(map(str, range(length))), 20))
     return Piece("linear", alt, svg, sliders, states)

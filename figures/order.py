@@ -21,7 +21,7 @@ def draw_shuffled_attention() -> Figure:
     figure = Figure(figsize=(WIDTH, 2.6))
     for ax, order in zip(figure.subplots(1, 2), ([0, 1, 2], [2, 1, 0]), strict=True):
         weights = (q[order] @ k[order].T / 2).softmax(-1)
-        ax.imshow(weights, cmap=MAP, vmin=0, vmax=1)
+        ax.imshow(weights.numpy(), cmap=MAP, vmin=0, vmax=1)
         for m in range(3):
             for n in range(3):
                 value = weights[m, n].item()
@@ -73,7 +73,7 @@ def draw_three_scores() -> Figure:
     }
     figure = Figure(figsize=(WIDTH, 2.5))
     for ax, (name, (q, k)) in zip(figure.subplots(1, 3, sharey=True), pairs.items(), strict=True):
-        ax.imshow(q @ k.T, cmap=MAP)
+        ax.imshow((q @ k.T).numpy(), cmap=MAP)
         ax.set(xlabel="key position")
         ax.text(0, 1.04, name, transform=ax.transAxes)
         ax.label_outer()
@@ -82,7 +82,7 @@ def draw_three_scores() -> Figure:
 
 
 def explore_order() -> Piece:
-    """Three words in any order; the outputs of attention without positions, without a mask and with one."""
+    """Three words to be dragged into any order, and their outputs without positions, without a mask and with one."""
     words, orders = ["I", "love", "you"], list(permutations(range(3)))
     vectors = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
     states = {}
@@ -99,13 +99,15 @@ def explore_order() -> Piece:
             state[f"bars{m}"]["stroke"] = (BLUE, VERMILLION, GREEN)[word]
         states[place, masked] = state
     svg = "".join(
-        label(100 + 200 * m, 30, part=f"word{m}", anchor="middle")
+        f'<g data-place=""><rect x="{40 + 200 * m}" y="6" width="120" height="34" rx="6" fill-opacity=".12"></rect>'
+        + label(100 + 200 * m, 28, part=f"word{m}", anchor="middle")
+        + "</g>"
         + f'<path stroke-width="24" data-part="bars{m}"></path>'
         + f'<path d="M{20 + 200 * m} 150h160" stroke="currentColor"></path>'
         + label(100 + 200 * m, 290, f"position {m}", anchor="middle")
         for m in range(3)
     )
     steps = tuple(" ".join(words[i] for i in order) for order in orders)
-    alt = "The words I love you; below each the four numbers of its output as bars."
+    alt = "The words I love you, which can be dragged; below each the four numbers of its output as bars."
     kinds = ("no mask", "causal, 2 layers")
     return Piece("order", alt, svg, (("order of the words", steps, 0), ("attention", kinds, 0)), states)

@@ -117,3 +117,24 @@ def test_sliders_work_by_keyboard(piece, browser, tmp_path):
                     found = node.text_content() if name == "text" else node.get_attribute(name)
                     assert found == str(value)
         assert visit.complaints == []
+
+
+def test_words_can_be_dragged(browser, tmp_path):
+    page = tmp_path / "piece.html"
+    shown = PIECES["explore_order"]._repr_html_()
+    page.write_text(f"<!doctype html><meta charset=utf-8><title>piece</title>{shown}", encoding="utf-8")
+    with Visit(browser, page.as_uri()) as visit:
+        words = visit.page.locator("[data-place]")
+        box = words.nth(0).bounding_box()
+        visit.page.mouse.move(box["x"] + 5, box["y"] + 5)
+        visit.page.mouse.down()
+        for place, order in ((1, "love I you"), (2, "love you I"), (0, "I love you")):
+            box = words.nth(place).bounding_box()
+            visit.page.mouse.move(box["x"] + 5, box["y"] + 5)
+            assert " ".join(words.all_text_contents()) == order
+            assert visit.page.locator("input").first.get_attribute("aria-valuetext") == order
+        visit.page.mouse.up()
+        box = words.nth(2).bounding_box()
+        visit.page.mouse.move(box["x"] + 5, box["y"] + 5)  # let go: nothing moves any more
+        assert " ".join(words.all_text_contents()) == "I love you"
+        assert visit.complaints == []
