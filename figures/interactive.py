@@ -85,9 +85,9 @@ class Piece:
             text = html.escape(str(changes.pop("text", "")))
             attributes = "".join(f' {name}="{html.escape(str(value))}"' for name, value in changes.items())
             svg = svg.replace(f'data-part="{part}">', f'data-part="{part}"{attributes}>{text}')
-        controls = "".join(
+        controls = "".join(  # without data-lm-suppress-shortcuts JupyterLab takes the arrow keys for itself
             f'<label><span>{label}</span><input type="range" min="0" max="{len(steps) - 1}" value="{start}" '
-            f'aria-valuetext="{steps[start]}"><output>{steps[start]}</output></label>'
+            f'aria-valuetext="{steps[start]}" data-lm-suppress-shortcuts="true"><output>{steps[start]}</output></label>'
             for label, steps, start in self.sliders
         )
         data = {

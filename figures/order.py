@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from figures.interactive import Piece, label
-from figures.style import BLUE, GREEN, MAP, VERMILLION, WIDTH, styled
+from figures.style import BLUE, DARK, GREEN, MAP, VERMILLION, WIDTH, styled
 from rope_lib import RotaryEmbedding, sinusoidal_encoding
 from rope_lib.attention import attention
 
@@ -25,7 +25,7 @@ def draw_shuffled_attention() -> Figure:
         for m in range(3):
             for n in range(3):
                 value = weights[m, n].item()
-                ax.text(n, m, f"{value:.2f}", ha="center", va="center", color="white" if value < 0.6 else "black")
+                ax.text(n, m, f"{value:.2f}", ha="center", va="center", color="white" if value < 0.6 else DARK)
         ax.set_xticks(range(3), [words[j] for j in order])
         ax.set_yticks(range(3), [words[j] for j in order])
         ax.set(xlabel="key", ylabel="query")
@@ -99,7 +99,8 @@ def explore_order() -> Piece:
             state[f"bars{m}"]["stroke"] = (BLUE, VERMILLION, GREEN)[word]
         states[place, masked] = state
     svg = "".join(
-        f'<g data-place=""><rect x="{40 + 200 * m}" y="6" width="120" height="34" rx="6" fill-opacity=".12"></rect>'
+        f'<g data-place=""><rect x="{40 + 200 * m}" y="6" width="120" height="34" rx="6" '
+        + 'fill="currentColor" fill-opacity=".15"></rect>'
         + label(100 + 200 * m, 28, part=f"word{m}", anchor="middle")
         + "</g>"
         + f'<path stroke-width="24" data-part="bars{m}"></path>'

@@ -10,6 +10,7 @@ WIDTH = 6.4  # inches; every figure has this width
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe-Ito, 3:1 on white and on black
 QUERY, KEY, SCORE, OTHER = BLUE, VERMILLION, GREEN, PURPLE  # the same quantity has the same colour in the whole book
 MAP, SIGNED = "viridis", "cividis"
+DARK = "#111111"  # on light cells of a map; black itself would turn white with a dark theme
 
 STYLE = {
     "figure.figsize": (WIDTH, 3.0),

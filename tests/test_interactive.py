@@ -47,6 +47,8 @@ def test_piece_is_small_and_needs_nothing_from_outside(piece):
     shown = piece._repr_html_()
     assert len(shown) < 70_000
     assert len(SCRIPT) < 2_000
+    # Without it the arrow keys leave the slider in JupyterLab.
+    assert shown.count('data-lm-suppress-shortcuts="true"') == len(piece.sliders)
     assert not re.search(r"https?://|src=|@import|url\(", shown)
     packed = re.search(r'data-states="([^"]*)"', shown)[1]
     assert len(json.loads(html.unescape(packed))["states"]) == len(piece.states)
