@@ -122,7 +122,7 @@ def test_result_is_the_same_however_it_is_asked_for(decay, generator):
         return linear_attention(q, k, v, **settings)
 
     plain, tracked = attend(q), attend(q.clone().requires_grad_())
-    assert tracked.requires_grad
+    assert tracked.grad_fn.name() == "CatBackward0"  # copies into slices would make the backward pass quadratic
     torch.testing.assert_close(plain, tracked.detach(), rtol=0, atol=0)
     with torch.inference_mode():
         torch.testing.assert_close(attend(q), plain, rtol=0, atol=0)
