@@ -6,13 +6,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    causal: bool,
-    bias: Tensor | None = None,
-    scale: float | None = None,
+    q: Tensor, k: Tensor, v: Tensor, *, causal: bool, bias: Tensor | None = None, scale: float | None = None
 ) -> Tensor:
     """softmax(scale q . k + bias) v, by torch's own scaled_dot_product_attention.
 

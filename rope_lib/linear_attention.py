@@ -117,16 +117,13 @@ def _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, c
     outputs, result, end = [], None, 0
     for size, *part in zip(sizes, *parts, strict=True):
         output, state = _segment(state, *part, rotate, interleaved, decay, feature_map, chunk_size)
-        if len(sizes) == 1 or output.requires_grad:
-            outputs.append(output)
-            continue
-        if result is None:  # without derivatives the outputs go where they belong at once: half the memory
+        if len(sizes) == 1:
+            return output, state
+        if result is None and not output.requires_grad:  # outputs go where they belong at once: half the memory
             result = output.new_empty(*output.shape[:-2], length, output.shape[-1])
-        result.narrow(-2, end, size).copy_(output)
+        outputs.append(output if result is None else result.narrow(-2, end, size).copy_(output))
         end += size
-    if outputs:
-        result = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2)
-    return result, state
+    return torch.cat(outputs, dim=-2) if result is None else result, state
 
 
 def _segment(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size) -> tuple[Tensor, State]:

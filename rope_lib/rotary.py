@@ -29,6 +29,7 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
 
     Source: Su et al. 2021, equations 15 and 34.
     """
+    _check_rotation(x, cos, sin)
     return _rotate_all((x,), cos, sin, interleaved)[0]
 
 
@@ -40,17 +41,29 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
         cos, sin, interleaved: as there.
 
     Returns:
-        The rotated q and k.
+        The rotated q and k. Small ones of one text are rotated together if no gradient is wanted, and share their
+        memory: what a decoding step costs is the number of its operations.
 
     Raises:
         TypeError, ValueError: as there.
     """
+    _check_rotation(q, cos, sin)
+    if _fit_together(q, k, cos):
+        both = _rotate_all((torch.cat((q, k), dim=-3),), cos, sin, interleaved)[0]
+        return both.split_with_sizes((q.shape[-3], k.shape[-3]), dim=-3)
+    _check_rotation(k, cos, sin)
     return _rotate_all((q, k), cos, sin, interleaved)
 
 
+def _fit_together(q: Tensor, k: Tensor, cos: Tensor) -> bool:
+    """Whether q and k are small and from one text, so that one contiguous tensor can hold the heads of both."""
+    small = not torch.is_grad_enabled() and q.numel() + k.numel() < SMALL and not torch.compiler.is_compiling()
+    a, b = q.shape, k.shape
+    one_text = len(a) == len(b) > 2 == cos.ndim and a[:-3].numel() == b[:-3].numel() == 1 and a[-2:] == b[-2:]
+    return small and one_text and q.dtype is k.dtype and q.device == k.device
+
+
 def _rotate_all(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
-    for x in xs:
-        _check_rotation(x, cos, sin)
     rotary_dim, tables, turned = 2 * cos.shape[-1], None, []
     for x in xs:
         part = x if rotary_dim == x.shape[-1] else x[..., :rotary_dim]
@@ -99,8 +112,8 @@ def _rotate_swapped(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     if torch.compiler.is_compiling():  # slower step by step, faster when fused
         swapped = x.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
     else:
-        swapped = torch.cat(x.chunk(2, dim=-1)[::-1], dim=-1)
-    return torch.addcmul(x * cos, swapped, sin)
+        swapped = x.roll(x.shape[-1] // 2, dims=-1)
+    return (x * cos).addcmul_(swapped, sin)
 
 
 def _rotate_complex(x: Tensor, factor: Tensor) -> Tensor:
@@ -118,6 +131,12 @@ def _as_complex(x: Tensor) -> Tensor:
     return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
 
 
+def _save_tables(ctx, inputs: tuple, output: Tensor) -> None:
+    _, *tables, ctx.interleaved = inputs
+    ctx.save_for_backward(*tables)
+    ctx.save_for_forward(*tables)
+
+
 class _RotateInBlocks(torch.autograd.Function):
     """Rotation in blocks, and its derivative: a gradient is rotated back."""
 
@@ -128,11 +147,7 @@ class _RotateInBlocks(torch.autograd.Function):
         _rotate_into(out, x, tables)
         return out
 
-    @staticmethod
-    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
-        _, cos, sin, ctx.interleaved = inputs
-        ctx.save_for_backward(cos, sin)
-        ctx.save_for_forward(cos, sin)
+    setup_context = staticmethod(_save_tables)
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple:
@@ -202,11 +217,6 @@ def _rotate_opaque(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Te
 @_rotate_opaque.register_fake
 def _(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     return torch.empty(x.shape, dtype=x.dtype, device=x.device)
-
-
-def _save_tables(ctx, inputs: tuple, output: Tensor) -> None:
-    _, *tables, ctx.interleaved = inputs
-    ctx.save_for_backward(*tables)
 
 
 def _rotate_back(ctx, gradient: Tensor) -> tuple:

@@ -244,6 +244,50 @@ def test_a_pair_is_rotated_like_two(interleaved, small, generator, monkeypatch):
 
 
 @layouts
+@pytest.mark.parametrize("kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_decoding_step_is_rotated_together(interleaved, kv_heads, dtype, generator):
+    q = torch.randn(1, 4, 1, 12, generator=generator).to(dtype)
+    k = torch.randn(1, kv_heads, 1, 12, generator=generator).to(dtype)
+    cos, sin = tables(torch.tensor([7]), 8, torch.float32)
+    expected = apply_rotary_pos_emb(q, k, cos, sin, interleaved=interleaved)
+    with torch.no_grad():
+        pair = apply_rotary_pos_emb(q, k, cos, sin, interleaved=interleaved)
+    assert pair[0].untyped_storage().data_ptr() == pair[1].untyped_storage().data_ptr()
+    for got, right in zip(pair, expected, strict=True):
+        assert got.is_contiguous()
+        torch.testing.assert_close(got, right, rtol=0, atol=0)
+    pair[0].zero_()
+    torch.testing.assert_close(pair[1], expected[1], rtol=0, atol=0)
+
+
+@layouts
+def test_what_does_not_fit_together_is_rotated_apart(interleaved, generator):
+    cos, sin = tables(torch.arange(3), 8, torch.float32)
+    one = torch.randn(1, 2, 3, 8, generator=generator)
+    batch, rows = torch.randn(2, 2, 2, 3, 8, generator=generator)
+    cases = [
+        (one, one, cos[None, None], sin[None, None]),  # tables for each row
+        (batch, rows, cos, sin),  # parts of one tensor would not be contiguous
+        (one, one[0], cos, sin),
+        (one[0, 0], one[0, 0], cos, sin),  # no heads
+        (one, one.bfloat16(), cos, sin),
+        (one.expand(1, 2, 3, 8)[:, :1], one.new_zeros(1, 0, 3, 8), cos, sin),  # fits: no key heads at all
+    ]
+    for q, k, *pair_of_tables in cases:
+        with torch.no_grad():
+            pair = apply_rotary_pos_emb(q, k, *pair_of_tables, interleaved=interleaved)
+            for got, x in zip(pair, (q, k), strict=True):
+                assert got.is_contiguous()
+                expected = apply_rotary_emb(x, *pair_of_tables, interleaved=interleaved)
+                torch.testing.assert_close(got, expected, rtol=0, atol=0)
+    with torch.no_grad(), pytest.raises(ValueError, match="seq_len of x is 2, of cos 3"):
+        apply_rotary_pos_emb(one, one[..., :2, :], cos, sin, interleaved=interleaved)
+    with torch.no_grad(), pytest.raises(ValueError, match="head_dim of x is 6"):
+        apply_rotary_pos_emb(one, one[..., :6], cos, sin, interleaved=interleaved)
+
+
+@layouts
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("shape", [(3, 5, 4, 8), (1, 1, 6, 4), (2, 0, 4, 6), (5, 12), (7, 3, 2)])
 def test_blocks_give_what_the_formula_gives(interleaved, dtype, shape, generator, tiny_blocks):
