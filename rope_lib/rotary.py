@@ -48,19 +48,19 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
         TypeError, ValueError: as there.
     """
     _check_rotation(q, cos, sin)
-    if _fit_together(q, k, cos):
+    alike = cos.ndim == 2 and q.shape[-2:] == k.shape[-2:] and q.dtype is k.dtype and q.device == k.device
+    if not alike:  # else what holds for q holds for k
+        _check_rotation(k, cos, sin)
+    elif not interleaved and _fit_together(q, k):
         both = _rotate_all((torch.cat((q, k), dim=-3),), cos, sin, interleaved)[0]
         return both.split_with_sizes((q.shape[-3], k.shape[-3]), dim=-3)
-    _check_rotation(k, cos, sin)
     return _rotate_all((q, k), cos, sin, interleaved)
 
 
-def _fit_together(q: Tensor, k: Tensor, cos: Tensor) -> bool:
+def _fit_together(q: Tensor, k: Tensor) -> bool:
     """Whether q and k are small and from one text, so that one contiguous tensor can hold the heads of both."""
     small = not torch.is_grad_enabled() and q.numel() + k.numel() < SMALL and not torch.compiler.is_compiling()
-    a, b = q.shape, k.shape
-    one_text = len(a) == len(b) > 2 == cos.ndim and a[:-3].numel() == b[:-3].numel() == 1 and a[-2:] == b[-2:]
-    return small and one_text and q.dtype is k.dtype and q.device == k.device
+    return small and q.ndim == k.ndim > 2 and q.shape[:-3].numel() == k.shape[:-3].numel() == 1
 
 
 def _rotate_all(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
@@ -71,7 +71,7 @@ def _rotate_all(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: b
         if form in _FORMS:
             prepare, rotate = _FORMS[form]
             tables = tables or prepare(cos, sin)
-            out = rotate(part.type_as(cos) if x.dtype.itemsize < cos.dtype.itemsize else part, *tables)
+            out = rotate(part.float() if x.dtype in HALF else part, *tables)
             out = out if out.dtype is x.dtype else out.type_as(x)
         else:
             out = (_rotate_in_blocks if form == "blocks" else _rotate_opaque)(part, cos, sin, interleaved)
@@ -90,12 +90,11 @@ def rotation_form(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> 
         "opaque", blocks that torch.compile calls as they are: interleaved half precision on the CPU, for which its own
         code takes twice as long.
     """
-    constant_tables = not (cos.requires_grad or sin.requires_grad)
     if compiling := torch.compiler.is_compiling():
-        slow = interleaved and x.dtype.itemsize == 2 and x.shape[-2] > 1 and x.is_cpu and constant_tables
-        if slow and not torch.compiler.is_exporting():
+        slow = interleaved and x.dtype in HALF and x.shape[-2] > 1 and x.is_cpu
+        if slow and not (cos.requires_grad or sin.requires_grad or torch.compiler.is_exporting()):
             return "opaque"
-    elif x.is_cpu and x.numel() >= SMALL and (constant_tables or not torch.is_grad_enabled()):
+    elif x.numel() >= SMALL and x.is_cpu and not (torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)):
         return "blocks"
     if not interleaved:
         return "swapped"
@@ -118,8 +117,9 @@ def _rotate_swapped(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def _rotate_complex(x: Tensor, factor: Tensor) -> Tensor:
     """(x0 + i x1) (cos + i sin)."""
-    if torch.is_inference_mode_enabled() and x.is_contiguous() and not x.storage_offset() % 2:
-        return (x.view(x.dtype.to_complex()) * factor).view(x.dtype)  # fewer steps, but view(dtype) stops gradients
+    viewable = x.is_contiguous() and not x.storage_offset() % 2 and x.dtype.to_complex() is factor.dtype
+    if torch.is_inference_mode_enabled() and viewable:
+        return (x.view(factor.dtype) * factor).view(x.dtype)  # fewer steps, but view(dtype) stops gradients
     return torch.view_as_real(_as_complex(x) * factor).flatten(-2)
 
 
@@ -321,8 +321,8 @@ def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
     """Raise for everything that would rotate silently by the wrong angle."""
     shape, table = x.shape, cos.shape
     if len(shape) > 1 and len(table) == 2 and sin.shape == table and shape[-2:] == (table[0], 2 * table[1]):
-        real = x.dtype in FULL or x.dtype in HALF
-        if real and cos.dtype in FULL and sin.dtype is cos.dtype and x.device == cos.device == sin.device:
+        full = x.is_floating_point() and cos.dtype in FULL and sin.dtype is cos.dtype
+        if full and x.device == cos.device == sin.device:
             return  # all in order, seen at a glance; what follows finds the words for what is not
     if not x.is_floating_point():
         raise TypeError(f"x has dtype {x.dtype}; it must be a real floating-point tensor")
