@@ -31,6 +31,7 @@ SHAPES = {"cpu": [(1, 32, 4096, 128), (8, 16, 1024, 64), (1, 32, 1, 128)], "cuda
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's names
 FRESH_FROM = 2**23  # tensors from 8 MiB on get fresh memory, for all alike
+FINALISTS = 5  # calls of a group that are timed in all rounds; the others stop after a third of them
 LENGTHS = (512, 2048, 4096, 16384, 65536)
 
 
@@ -39,7 +40,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", choices=["cpu", "cuda"])
     parser.add_argument(
-        "--rounds", type=int, default=9, help="medians are over so many (decode: 20 times as many, of 20 calls each)"
+        "--rounds",
+        type=int,
+        default=27,
+        help=f"medians are over so many for the {FINALISTS} fastest, over a third for the others (decode: 20 times as "
+        "many, of 20 calls each)",
     )
     parser.add_argument("--only", choices=["rotation", "linear_attention"], help="one of the two parts")
     parser.add_argument("--eager", action="store_true", help="leave out torch.compile, which takes most of the time")
@@ -139,7 +144,7 @@ def linear(options: argparse.Namespace) -> list[dict]:
                 inputs = tuple(x.requires_grad_() for x in (q, k, v))
                 calls = {name: (_with_backward(form), inputs) for name, form in forms.items()}
             slow = {"softmax": calls.pop("softmax")} if n > 2**13 else {}  # minutes at the largest n: once will do
-            seconds = medians(calls, options.rounds, options.device) | medians(slow, 1, options.device)
+            seconds = medians(calls, max(1, options.rounds // 3), options.device) | medians(slow, 1, options.device)
             row[direction] = {name: round(1000 * seconds[name], 3) for name in forms}
         if options.device == "cpu" and platform.system() == "Linux":
             row["extra_bytes_per_output_byte"] = round(_extra_memory(n) / (4 * q.numel()), 2)
@@ -153,10 +158,13 @@ def medians(
     """Seconds for each call: the median over rounds. Each round has its own order, since a call feels who came before.
 
     Calls of microseconds need several in a row: for a single one, the clock and cold caches weigh as much as the call.
+    After a third of the rounds only the fastest go on, because to tell those apart takes the most rounds.
     """
-    order, seconds = random.Random(0), {name: [] for name in calls}
-    for _ in range(rounds):
-        for name in order.sample(list(calls), len(calls)):
+    order, seconds, names = random.Random(0), {name: [] for name in calls}, list(calls)
+    for number in range(rounds):
+        if number == max(1, rounds // 3):
+            names = sorted(names, key=lambda name: statistics.median(seconds[name]))[:FINALISTS]
+        for name in order.sample(names, len(names)):
             function, inputs = calls[name]
             _wait(device)
             start = time.perf_counter()

@@ -59,7 +59,9 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
 
 def _fit_together(q: Tensor, k: Tensor) -> bool:
     """Whether q and k are small and from one text, so that one contiguous tensor can hold the heads of both."""
-    small = not torch.is_grad_enabled() and q.numel() + k.numel() < SMALL and not torch.compiler.is_compiling()
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():  # asked first, or a compiler would guard the length
+        return False
+    small = q.numel() + k.numel() < SMALL
     return small and q.ndim == k.ndim > 2 and q.shape[:-3].numel() == k.shape[:-3].numel() == 1
 
 
@@ -92,7 +94,8 @@ def rotation_form(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> 
     """
     if compiling := torch.compiler.is_compiling():
         slow = interleaved and x.dtype in HALF and x.shape[-2] > 1 and x.is_cpu
-        if slow and not (cos.requires_grad or sin.requires_grad or torch.compiler.is_exporting()):
+        plain = torch._C._functorch.peek_interpreter_stack() is None  # torch.func cannot look into such an operator
+        if slow and plain and not (cos.requires_grad or sin.requires_grad or torch.compiler.is_exporting()):
             return "opaque"
     elif x.numel() >= SMALL and x.is_cpu and not (torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)):
         return "blocks"
@@ -112,7 +115,7 @@ def _rotate_swapped(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         swapped = x.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
     else:
         swapped = x.roll(x.shape[-1] // 2, dims=-1)
-    return (x * cos).addcmul_(swapped, sin)
+    return torch.addcmul(x * cos, swapped, sin)
 
 
 def _rotate_complex(x: Tensor, factor: Tensor) -> Tensor:

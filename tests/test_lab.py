@@ -52,6 +52,19 @@ def test_medians_call_everything_in_every_round():
     assert len({tuple(calls) for calls in rounds}) > 1  # nobody always follows the same one
 
 
+def test_the_slow_ones_leave_after_a_third_of_the_rounds(monkeypatch):
+    clock, calls = [0], []
+
+    def work(seconds):
+        clock[0] += seconds
+        calls.append(seconds)
+
+    monkeypatch.setattr(speed.time, "perf_counter", lambda: clock[0])
+    named = {str(i): (work, (i,)) for i in range(speed.FINALISTS + 2, 0, -1)}
+    assert speed.medians(named, 9, "cpu") == {name: int(name) for name in named}
+    assert [calls.count(int(name)) for name in named] == [3, 3] + [9] * speed.FINALISTS
+
+
 def test_error_in_bfloat16_counts_roundings():
     errors = [speed._error(name, True, torch.bfloat16, "cpu") for name in ("rope_lib", "torch.onnx.ops", "clone")]
     assert 1.2 < errors[1] / errors[0] < 2

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch._dynamo.testing import CompileCounterWithBackend
 
 from rope_lib import (
     RotaryEmbedding,
@@ -136,6 +137,20 @@ def test_half_precision_is_rotated_in_float32_and_rounded_once(interleaved, dtyp
 
 
 @layouts
+@pytest.mark.parametrize("small", [0, 10**6])  # in blocks, or not
+@pytest.mark.parametrize("inference", [False, True])
+def test_tables_of_another_precision(interleaved, small, inference, generator, monkeypatch):
+    monkeypatch.setattr(rotary, "SMALL", small)
+    x = torch.randn(2, 5, 8, generator=generator, dtype=torch.float64)
+    for dtype, table in ((torch.float32, torch.float64), (torch.float64, torch.float32), (torch.half, torch.float64)):
+        cos, sin = tables(torch.arange(5), 8, table)
+        with torch.inference_mode(inference):
+            got = apply_rotary_emb(x.to(dtype), cos, sin, interleaved=interleaved)
+        expected = by_hand(x.to(dtype).double(), cos.double(), sin.double(), interleaved)
+        torch.testing.assert_close(got, expected.to(dtype), rtol=2 * torch.finfo(dtype).eps, atol=1e-12)
+
+
+@layouts
 def test_partial_rotary_passes_the_rest_through(interleaved, generator):
     x = torch.randn(2, 5, 12, generator=generator, dtype=torch.float64)
     cos, sin = tables(torch.arange(5), 8)
@@ -246,15 +261,22 @@ def test_a_pair_is_rotated_like_two(interleaved, small, generator, monkeypatch):
 @layouts
 @pytest.mark.parametrize("kv_heads", [1, 2, 4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_decoding_step_is_rotated_together(interleaved, kv_heads, dtype, generator):
+def test_a_decoding_step_is_rotated_together(interleaved, kv_heads, dtype, generator, monkeypatch):
     q = torch.randn(1, 4, 1, 12, generator=generator).to(dtype)
     k = torch.randn(1, kv_heads, 1, 12, generator=generator).to(dtype)
     cos, sin = tables(torch.tensor([7]), 8, torch.float32)
-    expected = apply_rotary_pos_emb(q, k, cos, sin, interleaved=interleaved)
-    with torch.no_grad():
+
+    def rotate():
         pair = apply_rotary_pos_emb(q, k, cos, sin, interleaved=interleaved)
-    together = pair[0].untyped_storage().data_ptr() == pair[1].untyped_storage().data_ptr()
-    assert together is not interleaved  # one complex product is so short that joining would not pay
+        return pair, pair[0].untyped_storage().data_ptr() == pair[1].untyped_storage().data_ptr()
+
+    expected, together = rotate()
+    assert not together  # gradients would find the way, but what is changed in place would not
+    with torch.no_grad():
+        pair, together = rotate()
+        monkeypatch.setattr(rotary, "SMALL", q.numel() + k.numel())
+        assert not rotate()[1]  # what is large would only be copied once more
+    assert together is not interleaved  # one complex product is so short that joining does not pay
     for got, right in zip(pair, expected, strict=True):
         assert got.is_contiguous()
         torch.testing.assert_close(got, right, rtol=0, atol=0)
@@ -268,12 +290,12 @@ def test_what_does_not_fit_together_is_rotated_apart(interleaved, generator):
     one = torch.randn(1, 2, 3, 8, generator=generator)
     batch, rows = torch.randn(2, 2, 2, 3, 8, generator=generator)
     cases = [
-        (one, one, cos[None, None], sin[None, None]),  # tables for each row
+        (one, one, *tables(torch.arange(6).view(1, 2, 3), 8, torch.float32)),  # tables for each head
         (batch, rows, cos, sin),  # parts of one tensor would not be contiguous
         (one, one[0], cos, sin),
         (one[0, 0], one[0, 0], cos, sin),  # no heads
         (one, one.bfloat16(), cos, sin),
-        (one.expand(1, 2, 3, 8)[:, :1], one.new_zeros(1, 0, 3, 8), cos, sin),  # fits: no key heads at all
+        (one, one[:, :0], cos, sin),  # fits: no key heads at all
     ]
     for q, k, *pair_of_tables in cases:
         with torch.no_grad():
@@ -282,10 +304,14 @@ def test_what_does_not_fit_together_is_rotated_apart(interleaved, generator):
                 assert got.is_contiguous()
                 expected = apply_rotary_emb(x, *pair_of_tables, interleaved=interleaved)
                 torch.testing.assert_close(got, expected, rtol=0, atol=0)
-    with torch.no_grad(), pytest.raises(ValueError, match="seq_len of x is 2, of cos 3"):
-        apply_rotary_pos_emb(one, one[..., :2, :], cos, sin, interleaved=interleaved)
-    with torch.no_grad(), pytest.raises(ValueError, match="head_dim of x is 6"):
-        apply_rotary_pos_emb(one, one[..., :6], cos, sin, interleaved=interleaved)
+    wrong = [
+        (one[..., :2, :], "seq_len of x is 2, of cos 3"),
+        (one[..., :6], "head_dim of x is 6"),
+        (one.to("meta"), "they must share a device"),
+    ]
+    for k, text in wrong:
+        with torch.no_grad(), pytest.raises(ValueError, match=text):
+            apply_rotary_pos_emb(one, k, cos, sin, interleaved=interleaved)
 
 
 @layouts
@@ -355,6 +381,45 @@ def test_compile_and_export_make_one_graph(interleaved, dtype, generator, tiny_b
     assert not any("complex" in str(node.target) for node in exported.graph.nodes)
     for ours, theirs in zip(exported.module()(q, k), expected, strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+@layouts
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("gradients", [True, False])
+def test_another_length_compiles_nothing_again(interleaved, dtype, gradients, generator):
+    torch.compiler.reset()  # what other tests compiled counts towards a limit
+    compiles = CompileCounterWithBackend("aot_eager")
+    rope = RotaryEmbedding(8, interleaved=interleaved)
+    compiled = torch.compile(rope, fullgraph=True, backend=compiles, dynamic=True)
+    counts = []
+    for length in (5, 300, rotary.SMALL // 16 + 7):  # of which the last is rotated in blocks if nothing is compiled
+        q, k = torch.randn(2, 1, 4, length, 8, generator=generator).to(dtype)
+        with torch.set_grad_enabled(gradients):
+            for ours, theirs in zip(compiled(q, k), rope(q, k), strict=True):
+                torch.testing.assert_close(ours, theirs)
+        counts.append(compiles.frame_count)
+    assert counts[0] == counts[-1] > 0
+
+
+@layouts
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_compiled_transforms_of_functions(interleaved, dtype, generator, tiny_blocks):
+    cos, sin = tables(torch.arange(5), 8, torch.float32)
+    x, tangent = (torch.randn(3, 2, 5, 8, generator=generator).to(dtype) for _ in range(2))
+
+    def rotate(x):
+        return apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+
+    transforms = {
+        "vmap": torch.vmap(rotate),
+        "jvp": lambda x: torch.func.jvp(rotate, (x,), (tangent,))[1],
+        "grad": torch.vmap(torch.func.grad(lambda x: (rotate(x) * tangent[0]).sum())),
+    }
+    expected = {"vmap": rotate(x), "jvp": rotate(tangent)}
+    expected["grad"] = apply_rotary_emb(tangent[0], cos, -sin, interleaved=interleaved).expand_as(x)
+    for name, transform in transforms.items():
+        for run in (transform, torch.compile(transform, fullgraph=True, backend="aot_eager")):
+            torch.testing.assert_close(run(x), expected[name], msg=lambda text, name=name: f"{name}: {text}")
 
 
 # -- The module --------------------------------------------------------------------------------------------------------
