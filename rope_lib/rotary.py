@@ -2,6 +2,8 @@
 
 import torch
 from torch import Tensor, nn
+from torch._C._functorch import CInterpreter, is_functorch_wrapped_tensor, peek_interpreter_stack
+from torch.autograd.forward_ad import unpack_dual
 
 from rope_lib._checks import FULL, HALF, check_base, check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
@@ -94,14 +96,19 @@ def rotation_form(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> 
     """
     if compiling := torch.compiler.is_compiling():
         slow = interleaved and x.dtype in HALF and x.shape[-2] > 1 and x.is_cpu
-        plain = torch._C._functorch.peek_interpreter_stack() is None  # torch.func cannot look into such an operator
-        if slow and plain and not (cos.requires_grad or sin.requires_grad or torch.compiler.is_exporting()):
+        transformed = isinstance(peek_interpreter_stack(), CInterpreter)  # torch.func cannot look into the operator
+        if slow and not transformed and not (cos.requires_grad or sin.requires_grad or torch.compiler.is_exporting()):
             return "opaque"
-    elif x.numel() >= SMALL and x.is_cpu and not (torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)):
+    elif x.numel() >= SMALL and x.is_cpu and not any(_has_derivatives(table) for table in (cos, sin)):
         return "blocks"
     if not interleaved:
         return "swapped"
     return "formula" if compiling or x.is_mps else "complex"
+
+
+def _has_derivatives(table: Tensor) -> bool:
+    backward = torch.is_grad_enabled() and table.requires_grad
+    return backward or is_functorch_wrapped_tensor(table) or unpack_dual(table).tangent is not None
 
 
 def _rotate_formula(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -120,18 +127,21 @@ def _rotate_swapped(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def _rotate_complex(x: Tensor, factor: Tensor) -> Tensor:
     """(x0 + i x1) (cos + i sin)."""
-    viewable = x.is_contiguous() and not x.storage_offset() % 2 and x.dtype.to_complex() is factor.dtype
-    if torch.is_inference_mode_enabled() and viewable:
+    if torch.is_inference_mode_enabled() and x.dtype.to_complex() is factor.dtype and _paired(x):
         return (x.view(factor.dtype) * factor).view(x.dtype)  # fewer steps, but view(dtype) stops gradients
     return torch.view_as_real(_as_complex(x) * factor).flatten(-2)
 
 
 def _as_complex(x: Tensor) -> Tensor:
     """(..., head_dim) -> (..., head_dim // 2) complex, without a copy where each pair lies side by side."""
-    aligned = x.is_contiguous() or (x.stride(-1) == 1 and not any(step % 2 for step in x.stride()[:-1]))
-    if not aligned or x.storage_offset() % 2:
-        x = x.clone(memory_format=torch.contiguous_format)
+    x = x if _paired(x) else torch.empty(x.shape, dtype=x.dtype, device=x.device).copy_(x)
     return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+
+
+def _paired(x: Tensor) -> bool:
+    """Whether each pair lies side by side and begins at an even place of the memory."""
+    *steps, last = x.stride()
+    return last == 1 and not x.storage_offset() % 2 and not any(step % 2 for step in steps)
 
 
 def _save_tables(ctx, inputs: tuple, output: Tensor) -> None:
@@ -181,7 +191,7 @@ def _rotate_into(out: Tensor, x: Tensor, tables: tuple[Tensor, ...], scratch: Te
     dim = next((d for d in range(x.ndim - 1) if x.shape[d] > 1), None)
     dtype = torch.promote_types(x.dtype, tables[0].real.dtype)
     if x.dtype != dtype and scratch is None:
-        scratch = torch.empty(2, min(x.numel(), max(BLOCK, x.shape[-1])), dtype=dtype)
+        scratch = torch.empty(2, min(x.numel(), max(BLOCK, x.shape[-1])), dtype=dtype, device=x.device)
     one_pass = len(tables) == 1 and x.dtype == dtype  # a single complex product, which gains nothing from blocks
     if x.numel() > BLOCK and dim is not None and not one_pass:
         size = max(1, BLOCK * x.shape[dim] // x.numel())

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch._dynamo.testing import CompileCounterWithBackend
+from torch.autograd import forward_ad
 
 from rope_lib import (
     RotaryEmbedding,
@@ -139,9 +140,15 @@ def test_half_precision_is_rotated_in_float32_and_rounded_once(interleaved, dtyp
 @layouts
 @pytest.mark.parametrize("small", [0, 10**6])  # in blocks, or not
 @pytest.mark.parametrize("inference", [False, True])
-def test_tables_of_another_precision(interleaved, small, inference, generator, monkeypatch):
+def test_tables_of_another_precision_and_odd_strides(interleaved, small, inference, generator, monkeypatch):
     monkeypatch.setattr(rotary, "SMALL", small)
     x = torch.randn(2, 5, 8, generator=generator, dtype=torch.float64)
+    odd = torch.randn(5, 1, 9, generator=generator)[..., 1:].transpose(0, 1)  # an axis of size 1 with an odd stride
+    for y in (odd, torch.randn(1, 1, 9, generator=generator)[..., :8]):
+        cos, sin = tables(torch.arange(y.shape[-2]), 8, torch.float32)
+        with torch.inference_mode(inference):
+            got = apply_rotary_emb(y, cos, sin, interleaved=interleaved)
+        torch.testing.assert_close(got, by_hand(y, cos, sin, interleaved))
     for dtype, table in ((torch.float32, torch.float64), (torch.float64, torch.float32), (torch.half, torch.float64)):
         cos, sin = tables(torch.arange(5), 8, table)
         with torch.inference_mode(inference):
@@ -420,6 +427,43 @@ def test_compiled_transforms_of_functions(interleaved, dtype, generator, tiny_bl
     for name, transform in transforms.items():
         for run in (transform, torch.compile(transform, fullgraph=True, backend="aot_eager")):
             torch.testing.assert_close(run(x), expected[name], msg=lambda text, name=name: f"{name}: {text}")
+
+
+@layouts
+def test_derivatives_of_the_angles(interleaved, generator, tiny_blocks):
+    """The blocks have none, so they are not taken: a zero would be the worst of answers."""
+    x, away = torch.randn(2, 3, 5, 8, generator=generator, dtype=torch.float64)
+    speeds = torch.rand(4, generator=generator, dtype=torch.float64)
+
+    def score(speeds):
+        angles = torch.arange(5)[:, None] * speeds
+        return (apply_rotary_emb(x, angles.cos(), angles.sin(), interleaved=interleaved) * away).sum()
+
+    leaf = speeds.clone().requires_grad_()
+    [expected] = torch.autograd.grad(score(leaf), leaf)
+    step = 1e-6 * torch.eye(4, dtype=torch.float64)
+    slopes = torch.stack([(score(speeds + s) - score(speeds - s)) / 2e-6 for s in step])
+    torch.testing.assert_close(expected, slopes, rtol=1e-6, atol=1e-6)
+    for transform in (torch.func.grad, torch.func.jacfwd, torch.func.jacrev):
+        torch.testing.assert_close(transform(score)(speeds), expected)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(speeds, expected)
+        torch.testing.assert_close(forward_ad.unpack_dual(score(dual)).tangent, expected @ expected)
+
+
+def test_a_compiler_is_given_the_opaque_operator(generator):
+    x = torch.randn(2, 5, 8, generator=generator).bfloat16().requires_grad_()
+    cos, sin = tables(torch.arange(5), 8, torch.float32)
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(str(graph.graph))
+        return graph
+
+    turned = torch.compile(apply_rotary_emb, backend=backend)(x, cos, sin, interleaved=True)
+    assert "rope_lib.rotate" in graphs[0]
+    [gradient] = torch.autograd.grad(turned.float().sum(), x)
+    torch.testing.assert_close(gradient, by_hand(torch.ones(2, 5, 8), cos, -sin, True).bfloat16())
 
 
 # -- The module --------------------------------------------------------------------------------------------------------
