@@ -24,12 +24,16 @@ def attention(
 
     Raises:
         ValueError: heads or lengths do not match, or causal queries outnumber the keys.
+        TypeError: bias is no floating-point tensor.
 
     Source: Vaswani et al. 2017, equation 1.
     """
     _check(q.shape, k.shape, v.shape, causal)
     q_len, k_len = q.shape[-2], k.shape[-2]
+    if bias is not None and not bias.is_floating_point():
+        raise TypeError(f"bias has dtype {bias.dtype}; it is added to scores (a mask? use 0 and -inf)")
     mask = None if bias is None else bias.to(q)
+    causal = causal and q_len > 1  # the last query sees all keys
     fused_causal = causal and q_len == k_len and mask is None
     if causal and not fused_causal:
         hidden = _hidden(q_len, k_len, q.device)
@@ -56,7 +60,8 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
     q_len, k_len = scores.shape[-2:]
     if v.shape[-2] != k_len or (causal and q_len > k_len):
         raise ValueError(
-            f"scores has shape {tuple(scores.shape)}, v {tuple(v.shape)}; v must be (..., k_len, value_dim)"
+            f"scores has shape {tuple(scores.shape)}, v {tuple(v.shape)}; v must be (..., k_len, value_dim), and "
+            "causal scores must not have more queries than keys"
         )
     if causal:
         scores = scores.masked_fill(_hidden(q_len, k_len, scores.device), float("-inf"))

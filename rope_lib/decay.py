@@ -23,7 +23,7 @@ def partial_sums(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tenso
 
     Source: Su et al. 2021, equation 36.
     """
-    cos, sin = cos_sin(distances, inverse_frequencies(dim, base=base), dtype=torch.float64)
+    cos, sin = cos_sin(distances, inverse_frequencies(dim, base=base, device=distances.device), dtype=torch.float64)
     return torch.complex(cos, sin).cumsum(-1)
 
 
@@ -37,8 +37,9 @@ def relative_upper_bound(distances: Tensor, *, dim: int, base: float = 10000.0) 
     Returns:
         (...,) float64. Memory: a few tensors of this size, however large dim is.
     """
+    check_positions(distances)
     real = imaginary = total = torch.zeros((), dtype=torch.float64, device=distances.device)
-    for frequency in inverse_frequencies(dim, base=base).split(1):
+    for frequency in inverse_frequencies(dim, base=base, device=distances.device).split(1):
         cos, sin = (table[..., 0] for table in cos_sin(distances, frequency, dtype=torch.float64))
         real, imaginary = real + cos, imaginary + sin
         total = total + torch.hypot(real, imaginary)
@@ -55,7 +56,7 @@ def cosine_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
     """
     check_positions(distances)
     total = torch.zeros(distances.shape, dtype=torch.float64, device=distances.device)
-    for frequency in inverse_frequencies(dim, base=base).split(1):
+    for frequency in inverse_frequencies(dim, base=base, device=distances.device).split(1):
         total += cos_sin(distances, frequency, dtype=torch.float64)[0][..., 0]
     return total
 
@@ -80,4 +81,4 @@ def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
     check_base(base)
     flat = [abs(delta) for delta in distances.flatten().tolist()]
     values = [float((ci(delta) - ci(delta / base)) / log(base)) if delta else 1.0 for delta in flat]
-    return torch.tensor(values, dtype=torch.float64).reshape(distances.shape)
+    return torch.tensor(values, dtype=torch.float64, device="cpu").reshape(distances.shape)

@@ -66,7 +66,7 @@ def _tables(positions: Tensor, inv_freq: Tensor, dtype: torch.dtype) -> tuple[Te
 
 def _float64_device(device: torch.device | str | None) -> torch.device:
     """Apple's GPUs (mps) have no float64: angles are computed on the CPU for them."""
-    device = torch.get_default_device() if device is None else torch.device(device)
+    device = torch.empty(0, device=device).device  # the default device for None; torch.compile can follow this
     return torch.device("cpu") if device.type == "mps" else device
 
 
@@ -77,7 +77,7 @@ def axial_cos_sin(
 
     Args:
         positions: (..., axes) in tokens, e.g. (row, column) of an image patch.
-        rotary_dim: a multiple of 2 * axes; the first rotary_dim / axes dimensions belong to the first coordinate.
+        rotary_dim: a multiple of 2 * axes; the first rotary_dim / (2 axes) pairs belong to the first coordinate.
         base, dtype: as in `inverse_frequencies` of rotary_dim / axes, and `cos_sin`.
 
     Returns:
@@ -90,13 +90,14 @@ def axial_cos_sin(
     Source: the block form of Su et al. 2021, equation 15, with one coordinate per group of blocks.
     """
     check_positions(positions)
-    axes = positions.shape[-1]
+    axes = positions.shape[-1] if positions.ndim else 0
     if not axes or rotary_dim % (2 * axes):
         raise ValueError(
             f"rotary_dim is {rotary_dim} and positions have {axes} coordinates; rotary_dim must be a multiple of "
             f"{2 * axes} (is the last axis of positions that of the coordinates?)"
         )
-    tables = cos_sin(positions, inverse_frequencies(rotary_dim // axes, base=base), dtype=dtype)
+    inv_freq = inverse_frequencies(rotary_dim // axes, base=base, device=positions.device)
+    tables = cos_sin(positions, inv_freq, dtype=dtype)
     return tuple(table.flatten(-2) for table in tables)
 
 
@@ -129,15 +130,16 @@ def sectioned_cos_sin(
     Source: Wang et al. 2024, section 2.1; the split into sections follows the authors' code.
     """
     check_positions(positions)
-    if 2 * sum(sections) != rotary_dim or positions.shape[-1] != len(sections):
+    axes = positions.shape[-1] if positions.ndim else 0
+    if 2 * sum(sections) != rotary_dim or axes != len(sections):
         raise ValueError(
-            f"sections are {tuple(sections)}, rotary_dim is {rotary_dim}, positions have {positions.shape[-1]} "
+            f"sections are {tuple(sections)}, rotary_dim is {rotary_dim}, positions have {axes} "
             "coordinates; there must be one section per coordinate, and sections must add up to rotary_dim // 2"
         )
     _check_table_dtype(dtype)
     pairs = torch.tensor(sections, device=positions.device)
     inv_freq = inverse_frequencies(rotary_dim, base=base, device=positions.device)
-    return _tables(positions.repeat_interleave(pairs, dim=-1), inv_freq, dtype)
+    return _tables(positions.repeat_interleave(pairs, dim=-1, output_size=rotary_dim // 2), inv_freq, dtype)
 
 
 def _check_table_dtype(dtype: torch.dtype) -> None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from rope_lib._checks import HALF, check_rotation
 from rope_lib.rotary import apply_rotary_pos_emb
 
 SEGMENT = 4  # chunks that are treated in one pass
@@ -61,7 +62,8 @@ def linear_attention(
         chunk_size: tokens that are treated at once. It changes speed and rounding, not the result.
 
     Returns:
-        (..., seq_len, value_dim). Time and memory are linear in seq_len, forward and backward.
+        (..., seq_len, value_dim) in v's dtype; sums of half-precision inputs are kept in float32. Time and memory are
+        linear in seq_len, forward and backward.
 
     Raises:
         ValueError: the text says what arrived and what is needed.
@@ -69,8 +71,8 @@ def linear_attention(
     _check(q, k, v, rotate, cos, sin, interleaved, decay, causal, chunk_size)
     if not causal:
         rotated_q, phi_q, rotated_k, phi_k = _features(q, k, rotate, cos, sin, interleaved, feature_map)
-        numerator = rotated_q @ (rotated_k.mT @ v)
-        return numerator / (phi_q @ phi_k.sum(-2)[..., None])
+        numerator = rotated_q @ (rotated_k.mT @ _full(v))
+        return (numerator / (phi_q @ phi_k.sum(-2)[..., None])).to(v.dtype)
     return _causal(None, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size)[0]
 
 
@@ -95,7 +97,7 @@ def linear_attention_step(
         q, k, v, ...: as in `linear_attention`, for the new tokens; cos and sin at their positions.
 
     Returns:
-        The outputs of the new tokens and the new state.
+        The outputs of the new tokens and the new state, which is float32 for half-precision inputs.
 
     Raises:
         ValueError: as `linear_attention`.
@@ -127,6 +129,7 @@ def _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, c
 
 
 def _segment(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size) -> tuple[Tensor, State]:
+    dtype, v = v.dtype, _full(v)
     rotated_q, phi_q, rotated_k, phi_k = _features(q, k, rotate, cos, sin, interleaved, feature_map)
     if state is None:
         none = phi_k[..., :0, :]  # no tokens: sums that are zero, of the right shape
@@ -135,10 +138,11 @@ def _segment(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, 
     numerator, values = _weighted_sums(rotated_q, rotated_k, v, state.values, decay, chunk)
     if decay is None:
         sums = torch.cat((state.normalizer[..., None, :], phi_k), dim=-2).cumsum(-2)
-        return numerator / (phi_q * sums[..., 1:, :]).sum(-1, keepdim=True), State(values, sums[..., -1, :])
+        output = numerator / (phi_q * sums[..., 1:, :]).sum(-1, keepdim=True)
+        return output.to(dtype), State(values, sums[..., -1, :])
     ones, normalizer = torch.ones_like(phi_k[..., :1]), state.normalizer[..., None]
     denominator, normalizer = _weighted_sums(phi_q, phi_k, ones, normalizer, decay, chunk)
-    return numerator / denominator, State(values, normalizer[..., 0])
+    return (numerator / denominator).to(dtype), State(values, normalizer[..., 0])
 
 
 def _weighted_sums(q, k, v, state, decay, chunk) -> tuple[Tensor, Tensor]:
@@ -168,11 +172,16 @@ def _decay_matrix(size: int, decay: float | None, like: Tensor) -> Tensor:
 
 def _features(q, k, rotate, cos, sin, interleaved, feature_map) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Features for the numerator and for the denominator: rotated_q, phi_q, rotated_k, phi_k."""
-    phi_q, phi_k = feature_map(q), feature_map(k)
+    phi_q, phi_k = feature_map(_full(q)), feature_map(_full(k))
     if rotate == "none":
         return phi_q, phi_q, phi_k, phi_k
     rotated_q, rotated_k = apply_rotary_pos_emb(phi_q, phi_k, cos, sin, interleaved=interleaved)
     return (rotated_q, rotated_q, rotated_k, rotated_k) if rotate == "both" else (rotated_q, phi_q, rotated_k, phi_k)
+
+
+def _full(x: Tensor) -> Tensor:
+    """Half precision as float32: a long sum in bfloat16 stops growing, one in float16 overflows."""
+    return x.float() if x.dtype in HALF else x
 
 
 def _check(q, k, v, rotate, cos, sin, interleaved, decay, causal, chunk_size) -> None:
@@ -189,6 +198,8 @@ def _check(q, k, v, rotate, cos, sin, interleaved, decay, causal, chunk_size) ->
             f"rotate is {rotate!r} and given are {given or 'none'} of cos, sin, interleaved; "
             "a rotation needs all three, and 'none' takes none"
         )
+    if rotate != "none":
+        check_rotation(q, cos, sin)
     if decay is not None and not (causal and 0 < decay <= 1):
         raise ValueError(f"decay is {decay} and causal {causal}; decay must be in (0, 1], and it needs causal=True")
     if not chunk_size > 0:

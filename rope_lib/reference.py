@@ -1,4 +1,4 @@
-"""Each definition as a plain loop over Python floats: slow, obvious, and what the tests trust."""
+"""Definitions as plain loops over Python floats: slow, obvious, and what the tests trust."""
 
 from cmath import rect
 from math import cos, exp, log, pi, sin, sqrt

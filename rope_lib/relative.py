@@ -29,7 +29,7 @@ def shaw_scores(q: Tensor, k: Tensor, table: Tensor, distances: Tensor) -> Tenso
     Raises:
         ValueError: the table has an even number of rows, or distances do not match q and k.
 
-    Source: Shaw et al. 2018, equations 2 and 4.
+    Source: Shaw et al. 2018, equation 4 and section 3.2.
     """
     _check_scores(q, k, distances)
     reach, even = divmod(len(table) - 1, 2)
@@ -155,10 +155,11 @@ def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distan
     """One learned number per head and bucket: (num_buckets, heads), (q_len, k_len) -> (heads, q_len, k_len).
 
     Raises:
-        ValueError: as `t5_bucket`.
+        ValueError: as `t5_bucket`, or distances have not two axes.
 
     Source: Raffel et al. 2020, section 2.1. T5 does not scale its scores by 1/sqrt(head_dim).
     """
+    _check_distances(distances)
     buckets = t5_bucket(distances, bidirectional=bidirectional, num_buckets=len(table), max_distance=max_distance)
     return table[buckets].movedim(-1, 0)
 
@@ -184,7 +185,13 @@ def alibi_slopes(num_heads: int) -> Tensor:
 
 def alibi_bias(distances: Tensor, slopes: Tensor) -> Tensor:
     """-slope |m - n|: (q_len, k_len), (heads,) -> (heads, q_len, k_len) float64 (Press et al. 2022, section 3)."""
+    _check_distances(distances)
     return -slopes.to(distances.device)[:, None, None] * distances.abs()
+
+
+def _check_distances(distances: Tensor) -> None:
+    if distances.ndim != 2:  # more axes would be taken for heads
+        raise ValueError(f"distances has shape {tuple(distances.shape)}; it must be (q_len, k_len), one text at a time")
 
 
 def _pick(by_row: Tensor, rows: Tensor) -> Tensor:

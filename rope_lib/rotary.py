@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch._C._functorch import CInterpreter, is_functorch_wrapped_tensor, peek_interpreter_stack
 from torch.autograd.forward_ad import unpack_dual
 
-from rope_lib._checks import FULL, HALF, check_base, check_dim, check_positions
+from rope_lib._checks import HALF, check_base, check_dim, check_positions, check_rotation
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 BLOCK = 2**19  # elements that are rotated at once: large enough for all cores, small enough for the cache
@@ -31,7 +31,7 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
 
     Source: Su et al. 2021, equations 15 and 34.
     """
-    _check_rotation(x, cos, sin)
+    check_rotation(x, cos, sin)
     return _rotate_all((x,), cos, sin, interleaved)[0]
 
 
@@ -49,10 +49,10 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
     Raises:
         TypeError, ValueError: as there.
     """
-    _check_rotation(q, cos, sin)
+    check_rotation(q, cos, sin)
     alike = cos.ndim == 2 and q.shape[-2:] == k.shape[-2:] and q.dtype is k.dtype and q.device == k.device
     if not alike:  # else what holds for q holds for k
-        _check_rotation(k, cos, sin)
+        check_rotation(k, cos, sin)
     elif not interleaved and _fit_together(q, k):
         both = _rotate_all((torch.cat((q, k), dim=-3),), cos, sin, interleaved)[0]
         return both.split_with_sizes((q.shape[-3], k.shape[-3]), dim=-3)
@@ -68,6 +68,10 @@ def _fit_together(q: Tensor, k: Tensor) -> bool:
 
 
 def _rotate_all(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
+    if not isinstance(interleaved, bool):
+        raise TypeError(
+            f"interleaved is {interleaved!r}; it must be True (pairs 2i, 2i+1) or False (pairs i, i + half)"
+        )
     rotary_dim, tables, turned = 2 * cos.shape[-1], None, []
     for x in xs:
         part = x if rotary_dim == x.shape[-1] else x[..., :rotary_dim]
@@ -253,8 +257,9 @@ class RotaryEmbedding(nn.Module):
         rotary_dim: rotated dimensions per head; positive and even, at most head_dim.
         interleaved: layout of the pairs, as in `apply_rotary_emb`; no default, because mixing layouts fails silently.
         base: sets the slowest pair.
-        inv_freq: (rotary_dim // 2,) float64 in rad per token, for other speeds than base gives (see `scaling`).
-        attention_factor: multiplies q and k, so that scores grow by its square (YaRN, LongRoPE).
+        inv_freq: (rotary_dim // 2,) float64 in rad per token, for other speeds than base gives (see `scaling`); not
+            together with base.
+        attention_factor: multiplies what is rotated of q and k: with all of the head, scores grow by its square (YaRN).
     """
 
     def __init__(
@@ -269,8 +274,18 @@ class RotaryEmbedding(nn.Module):
         super().__init__()
         check_dim(rotary_dim, "rotary_dim")
         check_base(base)
-        if inv_freq is not None and inv_freq.shape != (rotary_dim // 2,):
-            raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be ({rotary_dim // 2},)")
+        if inv_freq is not None:
+            if not isinstance(inv_freq, Tensor) or inv_freq.dtype != torch.float64:
+                raise TypeError(
+                    f"inv_freq is {inv_freq!r:.60}; it must be a float64 tensor "
+                    "(YaRN and LongRoPE return one, and an attention_factor)"
+                )
+            if inv_freq.shape != (rotary_dim // 2,):
+                raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be ({rotary_dim // 2},)")
+            if base != 10000.0:
+                raise ValueError(
+                    f"base is {base}, but inv_freq is given too, and replaces it: hand base to what made it"
+                )
         self.rotary_dim, self.interleaved, self.base = rotary_dim, interleaved, base
         # Numbers, not a tensor: neither .to(bfloat16) nor a meta device reaches them.
         self.inv_freq = None if inv_freq is None else tuple(inv_freq.double().tolist())
@@ -298,7 +313,9 @@ class RotaryEmbedding(nn.Module):
         else:
             inv_freq = torch.tensor(self.inv_freq, dtype=torch.float64, device="cpu")
         dtype = torch.promote_types(torch.promote_types(q.dtype, k.dtype), torch.float32)
-        cos, sin = (self.attention_factor * table for table in cos_sin(positions, inv_freq, dtype=dtype))
+        cos, sin = cos_sin(positions, inv_freq, dtype=dtype)
+        if self.attention_factor != 1:
+            cos, sin = self.attention_factor * cos, self.attention_factor * sin
         return apply_rotary_pos_emb(q, k, cos, sin, interleaved=self.interleaved)
 
     def extra_repr(self) -> str:
@@ -330,54 +347,7 @@ def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
     return torch.block_diag(*(torch.stack((c, -s, s, c)).view(2, 2) for c, s in zip(cos, sin, strict=True)))
 
 
-def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
-    """Raise for everything that would rotate silently by the wrong angle."""
-    shape, table = x.shape, cos.shape
-    if len(shape) > 1 and len(table) == 2 and sin.shape == table and shape[-2:] == (table[0], 2 * table[1]):
-        full = x.is_floating_point() and cos.dtype in FULL and sin.dtype is cos.dtype
-        if full and x.device == cos.device == sin.device:
-            return  # all in order, seen at a glance; what follows finds the words for what is not
-    if not x.is_floating_point():
-        raise TypeError(f"x has dtype {x.dtype}; it must be a real floating-point tensor")
-    if cos.dtype in HALF or sin.dtype in HALF or not (cos.is_floating_point() and sin.is_floating_point()):
-        raise TypeError(
-            f"cos and sin have dtypes {cos.dtype} and {sin.dtype}; they must be float32 or float64 "
-            "(did .to(bfloat16) or autocast reach the tables?)"
-        )
-    if cos.shape != sin.shape:
-        raise ValueError(f"cos has shape {tuple(cos.shape)}, sin {tuple(sin.shape)}; they must be equal")
-    if not cos.device == sin.device == x.device:
-        raise ValueError(
-            f"x is on {x.device}, cos on {cos.device}, sin on {sin.device}; they must share a device "
-            "(make the tables from positions on x's device)"
-        )
-    if x.ndim < 2 or cos.ndim < 2:
-        raise ValueError(
-            f"x has shape {tuple(x.shape)}, cos {tuple(cos.shape)}; x must be (..., seq_len, head_dim) and "
-            "cos (..., seq_len, rotary_dim // 2): for a single token, add the axis with x[None]"
-        )
-    if cos.ndim not in (2, x.ndim):
-        raise ValueError(
-            f"x has {x.ndim} axes and cos {cos.ndim}; cos needs 2 or {x.ndim}, or else batch could be taken for heads: "
-            "did you forget cos.unsqueeze(-3)?"
-        )
-    if x.shape[-2] != cos.shape[-2]:
-        raise ValueError(
-            f"seq_len of x is {x.shape[-2]}, of cos {cos.shape[-2]}; x must be (..., seq_len, head_dim): "
-            "did you forget x.transpose(1, 2), or are the tables too short?"
-        )
-    if 2 * cos.shape[-1] > x.shape[-1]:
-        raise ValueError(
-            f"cos has {cos.shape[-1]} columns, which rotate {2 * cos.shape[-1]} dimensions, but head_dim of x is "
-            f"{x.shape[-1]}; cos must have rotary_dim // 2 columns (are your tables doubled to the full width?)"
-        )
-    if any(c not in (1, n) for c, n in zip(cos.shape[:-2], x.shape[x.ndim - cos.ndim : -2], strict=True)):
-        raise ValueError(
-            f"x has shape {tuple(x.shape)}, cos {tuple(cos.shape)}; each leading axis of cos must be 1 or equal to x's"
-        )
-
-
-def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int = -1) -> Tensor:
+def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int) -> Tensor:
     """Reorder each head from neighbours (2i, 2i + 1) to halves (i, i + head_dim // 2).
 
     Apply it to the rows of W_q and W_k (dim=0), and their biases, of a checkpoint that was trained interleaved: rotated
@@ -386,7 +356,7 @@ def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int = -1) -> Ten
     Args:
         x: size along `dim` a multiple of head_dim, one or more heads side by side.
         head_dim: per head; all of it rotated.
-        dim: the axis to reorder.
+        dim: the axis to reorder; no default, since the wrong axis of a square matrix would be reordered silently.
 
     Returns:
         A tensor of x's shape.
@@ -397,7 +367,7 @@ def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int = -1) -> Ten
     return _reorder(x, (head_dim // 2, 2), head_dim, dim)
 
 
-def half_split_to_interleaved(x: Tensor, *, head_dim: int, dim: int = -1) -> Tensor:
+def half_split_to_interleaved(x: Tensor, *, head_dim: int, dim: int) -> Tensor:
     """The inverse of `interleaved_to_half_split`; arguments and errors are the same."""
     return _reorder(x, (2, head_dim // 2), head_dim, dim)
 

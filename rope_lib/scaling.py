@@ -131,7 +131,7 @@ def yarn_scaling(
     Raises:
         ValueError: as `ntk_by_parts_scaling`.
 
-    Source: Peng et al. 2023, sections 3.2 and 3.3; the ramp follows the authors' code, where the paper's is linear in
+    Source: Peng et al. 2023, sections 3.2 and 3.4; the ramp follows the authors' code, where the paper's is linear in
     the number of turns (`ntk_by_parts_scaling`).
     """
     inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
@@ -171,10 +171,11 @@ def longrope_scaling(
         ValueError: as `linear_scaling`; the length is not above 1; factors has the wrong length or a number that is
             not positive.
 
-    Source: Ding et al. 2024, section 3.
+    Source: Ding et al. 2024, section 3; the default attention_factor is that of the models' code.
     """
     _check_factor(factor)
-    _check_length(original_max_position_embeddings, "original_max_position_embeddings")
+    if not original_max_position_embeddings > 1:  # its logarithm is divided by
+        raise ValueError(f"original_max_position_embeddings is {original_max_position_embeddings}; it must be above 1")
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
     if len(factors) != len(inv_freq) or min(factors) <= 0:
         raise ValueError(
@@ -183,11 +184,13 @@ def longrope_scaling(
         )
     if attention_factor is None:
         attention_factor = math.sqrt(1 + math.log(factor) / math.log(original_max_position_embeddings))
-    return inv_freq / torch.tensor(factors, dtype=torch.float64), attention_factor
+    return inv_freq / torch.tensor(factors, dtype=torch.float64, device="cpu"), attention_factor
 
 
 def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base: float = 10000.0) -> Tensor:
-    """p-RoPE: the fraction partial_rotary_factor of the pairs, the fastest, keep their speeds; the others stand still.
+    """p-RoPE: the fraction partial_rotary_factor of the pairs (rounded down), the fastest, keep their speeds.
+
+    The others stand still.
 
     Raises:
         ValueError: partial_rotary_factor is not between 0 and 1, or as `inverse_frequencies`.
@@ -197,7 +200,7 @@ def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base:
     if not 0 <= partial_rotary_factor <= 1:
         raise ValueError(f"partial_rotary_factor is {partial_rotary_factor}; it must be between 0 and 1")
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
-    inv_freq[round(partial_rotary_factor * len(inv_freq)) :] = 0
+    inv_freq[int(partial_rotary_factor * len(inv_freq)) :] = 0
     return inv_freq
 
 
@@ -221,8 +224,8 @@ def _check_factor(factor: float) -> None:
 
 
 def _check_length(length: int, name: str) -> None:
-    if not length > 1:
-        raise ValueError(f"{name} is {length}; it must be a number of tokens above 1")
+    if not length > 0:
+        raise ValueError(f"{name} is {length}; it must be a positive number of tokens")
 
 
 def xpos_scale(positions: Tensor, rotary_dim: int, *, scale_base: float = 512.0) -> Tensor:
@@ -240,11 +243,13 @@ def xpos_scale(positions: Tensor, rotary_dim: int, *, scale_base: float = 512.0)
         (..., rotary_dim // 2) float64.
 
     Raises:
-        TypeError, ValueError: as `cos_sin` and `inverse_frequencies`.
+        TypeError, ValueError: as `cos_sin` and `inverse_frequencies`, or scale_base is not positive.
 
     Source: Sun et al. 2023, section 3, and the authors' code.
     """
     check_positions(positions)
     check_dim(rotary_dim, "rotary_dim")
+    if not scale_base > 0:
+        raise ValueError(f"scale_base is {scale_base}; it must be a positive number of tokens")
     share = torch.arange(0, rotary_dim, 2, dtype=torch.float64, device=positions.device) / rotary_dim
     return ((share + 0.4) / 1.4) ** (positions[..., None].double() / scale_base)

@@ -78,4 +78,4 @@ def learned_encoding(positions: Tensor, table: Tensor) -> Tensor:
             f"positions reach from {positions.min()} to {positions.max()}, but table has {len(table)} rows, 0 to "
             f"{len(table) - 1}; a learned code knows no other positions (is the text longer than in training?)"
         )
-    return table[positions]
+    return table[positions.long()]

@@ -87,6 +87,6 @@ def _counter_example(expr: sp.Expr) -> dict | None:
             for i, (s, p) in enumerate(zip(symbols, primes, strict=True))
         }
         value = expr.subs(values)
-        if value.is_number and abs(value.evalf(30)) > 1e-20:
+        if value.is_number and value.is_finite and abs(value.evalf(30)) > 1e-20:
             return values
     return None

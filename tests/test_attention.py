@@ -77,3 +77,24 @@ Q = torch.zeros(1, 4, 5, 8)
 def test_errors(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_the_scale_is_used(generator):
+    q, k, v = (normal(generator, 2, 5, 4) for _ in range(3))
+    expected = attention_from_scores(0.3 * q @ k.mT, v, causal=True)
+    torch.testing.assert_close(attention(q, k, v, causal=True, scale=0.3), expected)
+
+
+def test_grouped_queries_with_a_bias(generator):
+    q, k, v = normal(generator, 4, 5, 6), normal(generator, 2, 5, 6), normal(generator, 2, 5, 3)
+    bias = normal(generator, 4, 5, 5)
+    shared = [x.repeat_interleave(2, 0) for x in (k, v)]
+    torch.testing.assert_close(
+        attention(q, k, v, causal=True, bias=bias), attention(q, *shared, causal=True, bias=bias)
+    )
+
+
+def test_a_mask_is_no_bias(generator):
+    q = normal(generator, 2, 5, 4)
+    with pytest.raises(TypeError, match=r"bias has dtype torch\.bool; it is added to scores"):
+        attention(q, q, q, causal=False, bias=torch.ones(5, 5, dtype=torch.bool))

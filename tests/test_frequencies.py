@@ -7,7 +7,7 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
+from rope_lib import apply_rotary_emb, cos_sin, decay, inverse_frequencies, reference, scaling
 from rope_lib.frequencies import axial_cos_sin, sectioned_cos_sin
 
 bases = st.floats(1.5, 1e7)
@@ -128,3 +128,35 @@ def test_float16_positions_really_would_merge():
     """The number in the error text: bfloat16 merges 256 and 257 already, float16 2048 and 2049."""
     assert torch.tensor(2049).half() == torch.tensor(2048).half()
     assert torch.tensor(2049).bfloat16() == torch.tensor(2048).bfloat16()
+
+
+def test_several_coordinates_take_the_base():
+    positions = torch.tensor([[3, 5], [2, 0]])
+    tables = axial_cos_sin(positions, 8, base=100.0)
+    torch.testing.assert_close(tables[0][:, 2:], cos_sin(positions[:, 1], inverse_frequencies(4, base=100.0))[0])
+    tables = sectioned_cos_sin(positions, 8, sections=(2, 2), base=100.0)
+    torch.testing.assert_close(tables[1][:, 2:], cos_sin(positions[:, 1], inverse_frequencies(8, base=100.0))[1][:, 2:])
+
+
+def test_results_follow_the_positions_not_the_default_device():
+    positions = torch.arange(6).view(3, 2)
+    angles = [decay.partial_sums, decay.relative_upper_bound, decay.cosine_sum]
+    with torch.device("meta"):
+        found = [*axial_cos_sin(positions, 8), *sectioned_cos_sin(positions, 8, sections=(2, 2))]
+        found += [f(positions, dim=8) for f in angles] + [decay.cosine_sum_limit(positions)]
+        found += [scaling.longrope_scaling(8, factors=[1] * 4, factor=2, original_max_position_embeddings=8)[0]]
+        x = torch.zeros(2**17, 8, dtype=torch.bfloat16, device="cpu")
+        tables = (torch.zeros(2**17, 4, device="cpu") for _ in range(2))
+        found += [apply_rotary_emb(x, *tables, interleaved=False)]
+    assert {t.device.type for t in found} == {"cpu"}
+    assert inverse_frequencies(8, device="meta").device.type == "meta"
+
+
+def test_a_compiler_can_follow_the_tables():
+    def rotate(x, places):
+        tables = axial_cos_sin(places, 8)
+        return apply_rotary_emb(x, *tables, interleaved=True), inverse_frequencies(4)
+
+    x, places = torch.ones(3, 8), torch.arange(6).view(3, 2)
+    compiled = torch.compile(rotate, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x, places), rotate(x, places))

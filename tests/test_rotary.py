@@ -117,11 +117,11 @@ def test_converted_weights_give_the_same_scores(generator):
 
 def test_conversion_is_the_permutation_and_has_an_inverse():
     x = torch.arange(16)
-    there = rotary.interleaved_to_half_split(x, head_dim=8)
+    there = rotary.interleaved_to_half_split(x, head_dim=8, dim=-1)
     assert there.tolist() == [0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15]
-    assert torch.equal(rotary.half_split_to_interleaved(there, head_dim=8), x)
+    assert torch.equal(rotary.half_split_to_interleaved(there, head_dim=8, dim=-1), x)
     with pytest.raises(ValueError, match="x has size 16 along axis -1; it must be a multiple of head_dim, 6"):
-        rotary.interleaved_to_half_split(x, head_dim=6)
+        rotary.interleaved_to_half_split(x, head_dim=6, dim=-1)
 
 
 # -- Dtypes, shapes, gradients -----------------------------------------------------------------------------------------
@@ -490,6 +490,15 @@ def test_module_counts_from_zero_and_takes_fewer_key_heads(generator):
     assert repr(rope) == "RotaryEmbedding(16, interleaved=False, base=500)"
 
 
+@layouts
+def test_module_takes_its_base_and_the_wider_of_two_types(interleaved, generator):
+    q, k = torch.randn(2, 3, 8, generator=generator), torch.randn(2, 3, 8, generator=generator, dtype=torch.float64)
+    cos, sin = cos_sin(torch.arange(3), inverse_frequencies(8, base=50.0), dtype=torch.float64)
+    rotated = RotaryEmbedding(8, interleaved=interleaved, base=50.0)(q, k)
+    for got, x in zip(rotated, (q, k), strict=True):
+        torch.testing.assert_close(got, apply_rotary_emb(x, cos, sin, interleaved=interleaved), rtol=0, atol=0)
+
+
 def test_casting_the_module_does_not_spoil_the_angles(generator):
     q = torch.randn(1, 4, 8, generator=generator)
     far = torch.arange(4) + 999_000
@@ -534,7 +543,8 @@ COS, SIN = tables(torch.arange(8), 16, torch.float32)
         (X[..., :8], COS, SIN, ValueError, "rotate 16 dimensions, but head_dim of x is 8.*doubled to the full width"),
         (X, COS.expand(2, 8, 8), SIN.expand(2, 8, 8), ValueError, r"batch could be taken for heads.*unsqueeze\(-3\)"),
         (X, COS.expand(3, 1, 8, 8), SIN.expand(3, 1, 8, 8), ValueError, "each leading axis of cos must be 1 or equal"),
-        (X, COS, SIN[:, :4], ValueError, r"cos has shape \(8, 8\), sin \(8, 4\)"),
+        (X, COS, SIN[:, :4], ValueError, r"shapes and dtypes \(8, 8\), torch.float32 and \(8, 4\), torch.float32"),
+        (X, COS, SIN.double(), ValueError, r"\(8, 8\), torch.float32 and \(8, 8\), torch.float64; they must be equal"),
         (X[0, 0, 0], COS[:1], SIN[:1], ValueError, r"for a single token, add the axis"),
         (X, COS[0], SIN[0], ValueError, "for a single token"),
         (X, COS.bfloat16(), SIN.bfloat16(), TypeError, r"did .to\(bfloat16\) or autocast reach the tables"),
@@ -547,6 +557,12 @@ COS, SIN = tables(torch.arange(8), 16, torch.float32)
 def test_errors_of_the_rotation(interleaved, x, cos, sin, error, text):
     with pytest.raises(error, match=text):
         apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+
+
+@pytest.mark.parametrize("layout", [None, "half", 1])
+def test_a_layout_is_true_or_false(layout):
+    with pytest.raises(TypeError, match=r"it must be True \(pairs 2i, 2i\+1\) or False"):
+        apply_rotary_emb(X, COS, SIN, interleaved=layout)
 
 
 def test_layout_has_no_default():

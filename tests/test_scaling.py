@@ -140,7 +140,7 @@ def test_xpos_scores_are_relative_and_decay(generator):
         (lambda: scaling.ntk_scaling(2, factor=2), "rotary_dim is 2; NTK-aware scaling needs at least 4"),
         (
             lambda: scaling.dynamic_ntk_scaling(8, factor=2, seq_len=0, max_position_embeddings=10),
-            "seq_len is 0; it must be a number of tokens",
+            "seq_len is 0; it must be a positive number of tokens",
         ),
         (
             lambda: scaling.ntk_by_parts_scaling(
@@ -158,11 +158,50 @@ def test_xpos_scores_are_relative_and_decay(generator):
         ),
         (lambda: scaling.proportional_scaling(8, partial_rotary_factor=2), "partial_rotary_factor is 2"),
         (
-            lambda: RotaryEmbedding(8, interleaved=True, inv_freq=torch.ones(8)),
+            lambda: RotaryEmbedding(8, interleaved=True, inv_freq=torch.ones(8).double()),
             r"inv_freq has shape \(8,\); it must be \(4,\)",
+        ),
+        (lambda: scaling.xpos_scale(torch.arange(3), 8, scale_base=0), "scale_base is 0; it must be a positive number"),
+        (
+            lambda: RotaryEmbedding(8, interleaved=True, base=5e5, inv_freq=scaling.linear_scaling(8, factor=4)),
+            "base is 500000.0, but inv_freq is given too",
+        ),
+        (
+            lambda: scaling.longrope_scaling(8, factors=[1] * 4, factor=2, original_max_position_embeddings=1),
+            "original_max_position_embeddings is 1; it must be above 1",
         ),
     ],
 )
 def test_errors(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize(
+    "inv_freq", [torch.ones(4), torch.ones(4).bfloat16(), (torch.ones(4).double(), 1.1), [1.0, 0.1, 0.01, 0.001]]
+)
+def test_other_speeds_must_be_float64(inv_freq):
+    with pytest.raises(TypeError, match=r"must be a float64 tensor \(YaRN and LongRoPE return one"):
+        RotaryEmbedding(8, interleaved=True, inv_freq=inv_freq)
+
+
+def test_a_text_of_one_token_is_short():
+    plain = scaling.dynamic_ntk_scaling(8, factor=2, seq_len=1, max_position_embeddings=64)
+    torch.testing.assert_close(plain, inverse_frequencies(8))
+
+
+@pytest.mark.parametrize(("dim", "share", "turning"), [(32, 0.3, 4), (10, 0.5, 2), (14, 0.5, 3), (8, 1, 4), (8, 0, 0)])
+def test_the_share_of_pairs_is_rounded_down(dim, share, turning):
+    """As transformers does: int(rope_proportion * head_dim // 2)."""
+    assert int((scaling.proportional_scaling(dim, partial_rotary_factor=share) > 0).sum()) == turning
+
+
+def test_further_settings_are_used():
+    x = scaling.xpos_scale(torch.tensor([7]), 4, scale_base=7.0)
+    torch.testing.assert_close(x, torch.tensor([[0.4 / 1.4, 0.9 / 1.4]], dtype=torch.float64))
+    grown = scaling.dynamic_ntk_scaling(8, factor=2, seq_len=100, max_position_embeddings=50, base=50.0)
+    torch.testing.assert_close(grown, scaling.ntk_scaling(8, factor=3, base=50.0))
+    _, factor = scaling.longrope_scaling(
+        8, factors=[1] * 4, factor=2, original_max_position_embeddings=8, attention_factor=1.5
+    )
+    assert factor == 1.5

@@ -61,3 +61,15 @@ def test_learned_code_ends_with_its_table(position, error):
         learned_encoding(torch.tensor([position]), torch.zeros(4, 3))
     with pytest.raises(TypeError, match=r"positions has dtype torch.float32"):
         learned_encoding(torch.tensor([0.0]), torch.zeros(4, 3))
+
+
+def test_the_shift_takes_the_base():
+    code = sinusoidal_encoding(torch.tensor([3, 8]), 6, base=50.0, dtype=torch.float64)
+    torch.testing.assert_close(shift_matrix(5, 6, base=50.0) @ code[0], code[1])
+
+
+def test_small_integers_are_no_mask():
+    table = torch.arange(8.0).view(4, 2)
+    for dtype in (torch.uint8, torch.int16, torch.int32, torch.int64):
+        rows = learned_encoding(torch.tensor([3, 0, 0, 1], dtype=dtype), table)
+        assert torch.equal(rows, table[[3, 0, 0, 1]])

@@ -75,3 +75,8 @@ def test_softmax_is_that_of_torch(causal, generator):
     weights = attention_from_scores(scores, torch.eye(3, dtype=torch.float64), causal=causal)
     ours = torch.tensor(softmax(sp.Matrix(scores.tolist()), causal=causal).tolist(), dtype=torch.float64)
     torch.testing.assert_close(ours, weights, rtol=1e-14, atol=0)
+
+
+def test_a_pole_at_a_test_point_is_no_counter_example():
+    n = sp.Symbol("n", integer=True)
+    proved((n**2 - 4) / (n - 2), n + 2)
