@@ -1,5 +1,7 @@
 """Rotary position embedding: rotate pairs of dimensions by angles proportional to the position."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch._C._functorch import CInterpreter, is_functorch_wrapped_tensor, peek_interpreter_stack
@@ -131,8 +133,11 @@ def _rotate_swapped(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def _rotate_complex(x: Tensor, factor: Tensor) -> Tensor:
     """(x0 + i x1) (cos + i sin)."""
-    if torch.is_inference_mode_enabled() and x.dtype.to_complex() is factor.dtype and _paired(x):
-        return (x.view(factor.dtype) * factor).view(x.dtype)  # fewer steps, but view(dtype) stops gradients
+    if torch.is_inference_mode_enabled() and x.dtype.to_complex() is factor.dtype:
+        try:
+            return (x.view(factor.dtype) * factor).view(x.dtype)  # fewer steps, but view(dtype) stops gradients
+        except RuntimeError:  # view says that the pairs do not lie side by side; there is a longer way
+            pass
     return torch.view_as_real(_as_complex(x) * factor).flatten(-2)
 
 
@@ -145,7 +150,7 @@ def _as_complex(x: Tensor) -> Tensor:
 def _paired(x: Tensor) -> bool:
     """Whether each pair lies side by side and begins at an even place of the memory."""
     *steps, last = x.stride()
-    return last == 1 and not x.storage_offset() % 2 and not any(step % 2 for step in steps)
+    return last == 1 and not x.storage_offset() % 2 and not math.gcd(*steps) % 2
 
 
 def _save_tables(ctx, inputs: tuple, output: Tensor) -> None:
