@@ -111,8 +111,8 @@ def rotation(options: argparse.Namespace) -> list[dict]:
                 calls, options.rounds * (20 if decode else 1), options.device, in_a_row=20 if decode else 1
             )
         row = {"shape": shape, "dtype": dtype, "interleaved": interleaved, "mode": mode, "direction": direction}
-        ratios = {name: round(value / seconds["clone"], 3) for name, value in seconds.items()}
-        rows.append(row | {"clone_ms": round(1000 * seconds["clone"], 4), "ratios": ratios})
+        ratios = {name: float(f"{value / seconds['clone']:.3g}") for name, value in seconds.items()}
+        rows.append(row | {"clone_ms": float(f"{1000 * seconds['clone']:.3g}"), "ratios": ratios})
     return rows
 
 

@@ -143,7 +143,7 @@ def _rotate_complex(x: Tensor, factor: Tensor) -> Tensor:
 
 def _as_complex(x: Tensor) -> Tensor:
     """(..., head_dim) -> (..., head_dim // 2) complex, without a copy where each pair lies side by side."""
-    x = x if _paired(x) else torch.empty(x.shape, dtype=x.dtype, device=x.device).copy_(x)
+    x = x if _paired(x) else x.clone(memory_format=torch.contiguous_format)
     return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
 
 
