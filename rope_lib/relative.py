@@ -184,7 +184,13 @@ def alibi_slopes(num_heads: int) -> Tensor:
 
 
 def alibi_bias(distances: Tensor, slopes: Tensor) -> Tensor:
-    """-slope |m - n|: (q_len, k_len), (heads,) -> (heads, q_len, k_len) float64 (Press et al. 2022, section 3)."""
+    """-slope |m - n|: (q_len, k_len), (heads,) -> (heads, q_len, k_len) float64.
+
+    Raises:
+        ValueError: distances have not two axes.
+
+    Source: Press et al. 2022, section 3.
+    """
     _check_distances(distances)
     return -slopes.to(distances.device)[:, None, None] * distances.abs()
 
