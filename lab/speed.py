@@ -107,12 +107,12 @@ def rotation(options: argparse.Namespace) -> list[dict]:
             calls[name] = (rotate, inputs)
         decode = shape[2] == 1
         with torch.inference_mode(decode):
-            seconds = medians(
+            seconds = timings(
                 calls, options.rounds * (20 if decode else 1), options.device, in_a_row=20 if decode else 1
             )
         row = {"shape": shape, "dtype": dtype, "interleaved": interleaved, "mode": mode, "direction": direction}
-        ratios = {name: float(f"{value / seconds['clone']:.3g}") for name, value in seconds.items()}
-        rows.append(row | {"clone_ms": float(f"{1000 * seconds['clone']:.3g}"), "ratios": ratios})
+        clone_ms = float(f"{1000 * statistics.median(seconds['clone']):.3g}")
+        rows.append(row | {"clone_ms": clone_ms, "ratios": ratios(seconds)})
     return rows
 
 
@@ -144,18 +144,18 @@ def linear(options: argparse.Namespace) -> list[dict]:
                 inputs = tuple(x.requires_grad_() for x in (q, k, v))
                 calls = {name: (_with_backward(form), inputs) for name, form in forms.items()}
             slow = {"softmax": calls.pop("softmax")} if n > 2**13 else {}  # minutes at the largest n: once will do
-            seconds = medians(calls, max(1, options.rounds // 3), options.device) | medians(slow, 1, options.device)
-            row[direction] = {name: round(1000 * seconds[name], 3) for name in forms}
+            seconds = timings(calls, max(1, options.rounds // 3), options.device) | timings(slow, 1, options.device)
+            row[direction] = {name: round(1000 * statistics.median(seconds[name]), 3) for name in forms}
         if options.device == "cpu" and platform.system() == "Linux":
             row["extra_bytes_per_output_byte"] = round(_extra_memory(n) / (4 * q.numel()), 2)
         rows.append(row)
     return rows
 
 
-def medians(
+def timings(
     calls: dict[str, tuple[Callable, tuple]], rounds: int, device: str, *, in_a_row: int = 1
-) -> dict[str, float]:
-    """Seconds for each call: the median over rounds. Each round has its own order, since a call feels who came before.
+) -> dict[str, list[float]]:
+    """Seconds of each call in each round. Each round has its own order, since a call feels who came before.
 
     Calls of microseconds need several in a row: for a single one, the clock and cold caches weigh as much as the call.
     After a third of the rounds only the fastest go on, because to tell those apart takes the most rounds.
@@ -172,7 +172,14 @@ def medians(
                 function(*inputs)
             _wait(device)
             seconds[name].append((time.perf_counter() - start) / in_a_row)
-    return {name: statistics.median(values) for name, values in seconds.items()}
+    return seconds
+
+
+def ratios(seconds: dict[str, list[float]]) -> dict[str, float]:
+    """Each call's median over that of clone in the same rounds, to three digits."""
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    units = {name: statistics.median(seconds["clone"][: len(values)]) for name, values in seconds.items()}
+    return {name: float(f"{medians[name] / units[name]:.3g}") for name in seconds}
 
 
 def exponent(rows: list[dict], form: str, direction: str = "forward") -> float:

@@ -53,7 +53,7 @@ def linear_attention(
 
     Args:
         q, k: (..., seq_len, head_dim).
-        v: (..., seq_len, value_dim).
+        v: (..., seq_len, value_dim), with the same axes in front.
         causal: position i sees positions up to i only.
         rotate: "none", "both" or "numerator", as above.
         cos, sin, interleaved: as in `apply_rotary_emb`; needed unless rotate is "none".
@@ -185,10 +185,11 @@ def _full(x: Tensor) -> Tensor:
 
 
 def _check(q, k, v, rotate, cos, sin, interleaved, decay, causal, chunk_size) -> None:
-    if q.shape[-2:] != k.shape[-2:] or k.shape[-2] != v.shape[-2]:
+    if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; they must be "
-            "(..., seq_len, head_dim), the same, and (..., seq_len, value_dim)"
+            "(..., seq_len, head_dim), the same, and (..., seq_len, value_dim) "
+            "(fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))"
         )
     if rotate not in ("none", "both", "numerator"):
         raise ValueError(f"rotate is {rotate!r}; it must be 'none', 'both' or 'numerator'")

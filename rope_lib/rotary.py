@@ -92,13 +92,18 @@ def _rotate_all(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: b
 def rotation_form(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> str:
     """Which form `apply_rotary_emb` takes: the same numbers to rounding, at different speeds.
 
+    * "formula", as it stands: interleaved, where a compiler fuses it, or without complex numbers (MPS);
+    * "complex", one complex product: interleaved, without a compiler;
+    * "swapped", x (cos, cos) + (x1, x0) (-sin, sin): half-split;
+    * "blocks", a few operations on each block that stays in the cache: at least 2^17 elements on the CPU;
+    * "opaque", blocks that torch.compile calls as they are: interleaved half precision on the CPU, for which its own
+      code takes twice as long.
+
+    Args:
+        x, cos, sin, interleaved: as there; x without the dimensions that pass through.
+
     Returns:
-        "formula", as it stands: interleaved, where a compiler fuses it, or without complex numbers (MPS);
-        "complex", one complex product: interleaved, without a compiler;
-        "swapped", x (cos, cos) + (x1, x0) (-sin, sin): half-split;
-        "blocks", a few operations on each block that stays in the cache: at least 2^17 elements on the CPU;
-        "opaque", blocks that torch.compile calls as they are: interleaved half precision on the CPU, for which its own
-        code takes twice as long.
+        The name of the form.
     """
     if compiling := torch.compiler.is_compiling():
         slow = interleaved and x.dtype in HALF and x.shape[-2] > 1 and x.is_cpu
@@ -257,6 +262,9 @@ _FORMS = {  # what it makes of cos and sin, and what it does with them
 
 class RotaryEmbedding(nn.Module):
     """Rotate queries and keys by their positions. It has no buffers, so casting the module cannot spoil its angles.
+
+    The tables are made anew at each call. A model of many layers makes them once, with `cos_sin`, and hands them to
+    `apply_rotary_pos_emb`.
 
     Args:
         rotary_dim: rotated dimensions per head; positive and even, at most head_dim.

@@ -42,10 +42,11 @@ def test_a_peer_with_the_wrong_rotation_is_left_out(capsys, monkeypatch):
     assert "left out: missing: ModuleNotFoundError: No module named 'no_such_library'" in printed
 
 
-def test_medians_call_everything_in_every_round():
+def test_timings_call_everything_in_every_round():
     calls = []
     named = {name: (lambda name=name: calls.append(name), ()) for name in "abc"}
-    assert set(speed.medians(named, 8, "cpu", in_a_row=2)) == set("abc")
+    seconds = speed.timings(named, 8, "cpu", in_a_row=2)
+    assert {name: len(values) for name, values in seconds.items()} == dict.fromkeys("abc", 8)
     rounds = [calls[start : start + 6] for start in range(0, 48, 6)]
     assert all(a == b for calls in rounds for a, b in zip(calls[::2], calls[1::2], strict=True))
     assert all(sorted(calls[::2]) == list("abc") for calls in rounds)
@@ -61,7 +62,8 @@ def test_the_slow_ones_leave_after_a_third_of_the_rounds(monkeypatch):
 
     monkeypatch.setattr(speed.time, "perf_counter", lambda: clock[0])
     named = {str(i): (work, (i,)) for i in range(speed.FINALISTS + 2, 0, -1)}
-    assert speed.medians(named, 9, "cpu") == {name: int(name) for name in named}
+    seconds = speed.timings(named, 9, "cpu")
+    assert {name: set(values) for name, values in seconds.items()} == {name: {int(name)} for name in named}
     assert [calls.count(int(name)) for name in named] == [3, 3] + [9] * speed.FINALISTS
 
 
@@ -93,3 +95,8 @@ def test_stored_results_can_be_printed(path):
     assert found["machine"]["device"] in text
     assert text.count("rope_lib ") == len(found["rotation"]) + 1  # and in the line of errors
     assert text.count("n = 65536:") >= 2
+
+
+def test_ratios_are_taken_in_the_same_rounds():
+    seconds = {"clone": [1.0, 1.0, 1.0, 4.0, 4.0, 4.0, 4.0], "early": [2.0, 2.0, 2.0], "late": [8.0] * 7}
+    assert speed.ratios(seconds) == {"clone": 1, "early": 2, "late": 2}

@@ -227,3 +227,10 @@ def test_short_tables_are_named(generator):
     for causal in (True, False):
         with pytest.raises(ValueError, match="seq_len of x is 37, of cos 30"):
             linear_attention(q, k, v, causal=causal, **rotation("both", torch.arange(30)))
+
+
+def test_unequal_shapes_are_named(generator):
+    q, k, v = inputs(generator)
+    for shapes in ((q, k[:1], v[:1]), (q, k, v[:1]), (q[0, 0], k[0, 0], v[0, 0])):
+        with pytest.raises(ValueError, match=r"q has shape .*fewer heads of k and v\? repeat them"):
+            linear_attention(*shapes, causal=True)

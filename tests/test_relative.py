@@ -141,6 +141,20 @@ Q, K = torch.zeros(M, DIM), torch.zeros(N, DIM)
             lambda: relative.deberta_scores(Q, K, torch.zeros(5, DIM), torch.zeros(5, DIM), DISTANCES),
             r"relative_q has shape \(5, 4\).*both must be \(2K, head_dim\)",
         ),
+        (lambda: relative.tupe_scores(Q, K, Q, Q), r"position_k \(7, 4\) for k \(9, 4\)"),
+        (
+            lambda: relative.deberta_scores(Q, K, torch.zeros(6, DIM), torch.zeros(8, DIM), DISTANCES),
+            r"relative_q has shape \(6, 4\), relative_k \(8, 4\)",
+        ),
+        (
+            lambda: relative.deberta_scores(Q, K, torch.zeros(6, DIM), torch.zeros(6, DIM), DISTANCES.T),
+            r"distances \(9, 7\); they must be",
+        ),
+        (
+            lambda: relative.shaw_scores(Q[:, :2], K, torch.zeros(5, DIM), DISTANCES),
+            r"q has shape \(7, 2\), k \(9, 4\)",
+        ),
+        (lambda: relative.t5_bucket(DISTANCES, bidirectional=False, num_buckets=1), "^0 exact buckets"),
         (lambda: relative.t5_bucket(DISTANCES, bidirectional=True, num_buckets=7), "num_buckets is 7"),
         (lambda: relative.t5_bucket(DISTANCES, bidirectional=False, max_distance=4), "0 < exact < max_distance"),
         (lambda: relative.alibi_slopes(0), "num_heads is 0"),

@@ -156,7 +156,12 @@ def test_xpos_scores_are_relative_and_decay(generator):
             lambda: scaling.longrope_scaling(8, factors=[1, 2], factor=2, original_max_position_embeddings=10),
             "factors has 2 numbers, the smallest 1; it must have rotary_dim // 2 = 4 positive ones",
         ),
+        (
+            lambda: scaling.longrope_scaling(8, factors=[1, 2, 0, 4], factor=2, original_max_position_embeddings=10),
+            "factors has 4 numbers, the smallest 0",
+        ),
         (lambda: scaling.proportional_scaling(8, partial_rotary_factor=2), "partial_rotary_factor is 2"),
+        (lambda: scaling.linear_scaling(8, factor=2, base=math.inf), "base is inf; it must be a finite number"),
         (
             lambda: RotaryEmbedding(8, interleaved=True, inv_freq=torch.ones(8).double()),
             r"inv_freq has shape \(8,\); it must be \(4,\)",
@@ -205,3 +210,15 @@ def test_further_settings_are_used():
         8, factors=[1] * 4, factor=2, original_max_position_embeddings=8, attention_factor=1.5
     )
     assert factor == 1.5
+
+
+@pytest.mark.parametrize(
+    ("dim", "length", "base", "weights"),
+    [(8, 16, 100.0, [0, 1, 1, 1]), (4, 205, 4.0, [0, 1 / 3])],
+    ids=["begins before the first pair", "ends after the last one"],
+)
+def test_the_ramp_of_yarn_stays_among_the_dimensions(dim, length, base, weights):
+    """By hand: ramps from -3 to 1 and from 0 to 6, cut to 0 .. 1 and 0 .. 3."""
+    inv_freq, _ = scaling.yarn_scaling(dim, factor=2, original_max_position_embeddings=length, base=base)
+    weight = torch.tensor(weights, dtype=torch.float64)
+    torch.testing.assert_close(inv_freq, inverse_frequencies(dim, base=base) * (1 - weight / 2))
