@@ -11,8 +11,10 @@ from figures.decay import (
     explore_decay,
 )
 from figures.family import draw_clipping_bleu, draw_score_family, draw_t5_buckets, explore_family
+from figures.layouts import draw_layouts, explore_layouts
 from figures.linear import draw_linear_weights, draw_row_sums, explore_linear
 from figures.order import draw_prefix_orders, draw_shuffled_attention, draw_three_scores, explore_order
+from figures.precision import draw_angle_errors
 from figures.rotation import (
     draw_aliases,
     draw_basis_images,
@@ -36,6 +38,7 @@ from figures.speed import draw_linear_attention_speed, draw_rotation_speed
 
 __all__ = [
     "draw_aliases",
+    "draw_angle_errors",
     "draw_any_distance",
     "draw_basis_images",
     "draw_binary_clock",
@@ -47,6 +50,7 @@ __all__ = [
     "draw_decay_bound",
     "draw_decay_families",
     "draw_decay_long",
+    "draw_layouts",
     "draw_linear_attention_speed",
     "draw_linear_weights",
     "draw_nearest_twin",
@@ -68,6 +72,7 @@ __all__ = [
     "explore_code",
     "explore_decay",
     "explore_family",
+    "explore_layouts",
     "explore_linear",
     "explore_order",
     "explore_rotation",

@@ -11,15 +11,17 @@ CHAPTERS = {  # number: (title, question, x, y, colour)
     "03": ("The relative\nfamily", "How to tell\nthe distance?", 2.0, 1.0, GREEN),
     "04": ("RoPE from\ncomplex numbers", "Must it be\na rotation?", 3.0, 1.0, VERMILLION),
     "05": ("The rotation\nmatrix", "What changes in\nd dimensions?", 3.0, 0.0, GREEN),
-    "07": ("Long-range\ndecay", "Do far words\ncount less?", 2.0, 0.0, BLUE),
-    "08": ("Linear\nattention", "What without\nthe softmax?", 1.0, 0.0, OTHER),
+    "06": ("RoPE\nin code", "Why do programs\nget it wrong?", 2.0, 0.0, OTHER),
+    "07": ("Long-range\ndecay", "Do far words\ncount less?", 1.0, 0.0, BLUE),
+    "08": ("Linear\nattention", "What without\nthe softmax?", 0.0, 0.0, VERMILLION),
 }
 ARROWS = (
     ("01", "02", "add\na code"),
     ("02", "03", "edit\nthe score"),
     ("03", "04", "turn q and k\ninstead"),
     ("04", "05", "pairs side by side"),
-    ("05", "07", "far\naway"),
+    ("05", "06", "write\nit down"),
+    ("06", "07", "look\nfar"),
     ("07", "08", "products\nonly"),
 )
 

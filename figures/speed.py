@@ -14,15 +14,26 @@ def stored_results() -> dict:
     return json.loads(pkgutil.get_data(lab.__name__, "results/speed-cpu.json"))
 
 
+def fastest_others() -> list[tuple[str, float, float, str]]:
+    """For each setting of the first shape, forward: rope_lib's ratio to clone, the best other one, and its library."""
+    found = []
+    for row in _first_shape_forward():
+        others = {name: ratio for name, ratio in row["ratios"].items() if name not in ("clone", "copy_", "rope_lib")}
+        best = min(others, key=others.get)
+        layout = "interleaved" if row["interleaved"] else "half-split"
+        found.append((f"{row['mode']}, {row['dtype']}, {layout}", row["ratios"]["rope_lib"], others[best], best))
+    return found
+
+
+def _first_shape_forward() -> list[dict]:
+    rows = stored_results()["rotation"]
+    return [row for row in rows if row["shape"] == [1, 32, 4096, 128] and row["direction"] == "forward"]
+
+
 @styled
 def draw_rotation_speed() -> Figure:
     """Ratio to clone of every library, eager, forward, at the first shape; one panel per layout."""
-    shape = [1, 32, 4096, 128]
-    rows = [
-        row
-        for row in stored_results()["rotation"]
-        if row["shape"] == shape and (row["mode"], row["direction"]) == ("eager", "forward")
-    ]
+    rows = [row for row in _first_shape_forward() if row["mode"] == "eager"]
     figure = Figure(figsize=(WIDTH, 3.2))
     for ax, interleaved in zip(figure.subplots(1, 2, sharex=True), (True, False), strict=True):
         ratios = {row["dtype"]: row["ratios"] for row in rows if row["interleaved"] is interleaved}

@@ -3,13 +3,15 @@
 from cmath import rect
 from math import cos, exp, log, pi, sin, sqrt
 
+Vector = list[float]
+
 
 def inverse_frequency(pair: int, dim: int, base: float = 10000.0) -> float:
     """theta_i = base^(-2i / dim), in rad per token."""
     return base ** (-2 * pair / dim)
 
 
-def sinusoidal_encoding(position: float, dim: int, base: float = 10000.0) -> list[float]:
+def sinusoidal_encoding(position: float, dim: int, base: float = 10000.0) -> Vector:
     """The code of one position: sin in the even places, cos in the odd ones (Vaswani et al. 2017, section 3.5)."""
     code = []
     for pair in range(dim // 2):
@@ -18,18 +20,18 @@ def sinusoidal_encoding(position: float, dim: int, base: float = 10000.0) -> lis
     return code
 
 
-def rotate(x: list[float], position: float, *, interleaved: bool, base: float = 10000.0) -> list[float]:
-    """R_m x for one vector at one position (Su et al. 2021, equation 15); `interleaved` as in `apply_rotary_emb`."""
-    dim, turned = len(x), list(x)
-    for pair in range(dim // 2):
-        first, second = (2 * pair, 2 * pair + 1) if interleaved else (pair, pair + dim // 2)
-        angle = position * inverse_frequency(pair, dim, base)
+def rotate(x: Vector, m: float, *, interleaved: bool, base: float = 10000.0) -> Vector:
+    """R_m x for one vector (Su et al. 2021, equation 15), in one of the two layouts."""
+    turned, half = list(x), len(x) // 2
+    for pair in range(half):
+        first, second = (2 * pair, 2 * pair + 1) if interleaved else (pair, pair + half)
+        angle = m * inverse_frequency(pair, 2 * half, base)
         turned[first] = x[first] * cos(angle) - x[second] * sin(angle)
         turned[second] = x[first] * sin(angle) + x[second] * cos(angle)
     return turned
 
 
-def score(q: list[float], k: list[float], m: float, n: float, *, interleaved: bool, base: float = 10000.0) -> float:
+def score(q: Vector, k: Vector, m: float, n: float, *, interleaved: bool, base: float = 10000.0) -> float:
     """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16)."""
     return dot(*(rotate(x, p, interleaved=interleaved, base=base) for x, p in ((q, m), (k, n))))
 
@@ -58,9 +60,9 @@ def ntk_by_parts_frequency(
 
 
 def linear_attention(
-    q: list[list[float]],
-    k: list[list[float]],
-    v: list[list[float]],
+    q: list[Vector],
+    k: list[Vector],
+    v: list[Vector],
     *,
     feature_map,
     causal: bool,
@@ -68,7 +70,7 @@ def linear_attention(
     interleaved: bool,
     decay: float = 1.0,
     base: float = 10000.0,
-) -> list[list[float]]:
+) -> list[Vector]:
     """The three forms of linear attention for one head, positions 0, 1, ...: two loops over the text."""
     outputs = []
     for i, query in enumerate(q):
@@ -87,28 +89,24 @@ def linear_attention(
     return outputs
 
 
-def dot(x: list[float], y: list[float]) -> float:
+def dot(x: Vector, y: Vector) -> float:
     """The scalar product."""
     return sum(a * b for a, b in zip(x, y, strict=True))
 
 
-def shaw_score(q: list[float], k: list[float], table: list[list[float]], m: int, n: int) -> float:
+def shaw_score(q: Vector, k: Vector, table: list[Vector], m: int, n: int) -> float:
     """Shaw et al. 2018, equation 4, for one query at m and one key at n."""
     reach = (len(table) - 1) // 2
     vector = table[reach + max(-reach, min(reach, n - m))]
     return (dot(q, k) + dot(q, vector)) / sqrt(len(q))
 
 
-def transformer_xl_score(
-    q: list[float], k: list[float], table: list[list[float]], u: list[float], v: list[float], m: int, n: int
-) -> float:
+def transformer_xl_score(q: Vector, k: Vector, table: list[Vector], u: Vector, v: Vector, m: int, n: int) -> float:
     """Dai et al. 2019, section 3.3: four terms, for one query at m and one key at n <= m."""
     return (dot(q, k) + dot(q, table[m - n]) + dot(u, k) + dot(v, table[m - n])) / sqrt(len(q))
 
 
-def deberta_score(
-    q: list[float], k: list[float], relative_q: list[list[float]], relative_k: list[list[float]], m: int, n: int
-) -> float:
+def deberta_score(q: Vector, k: Vector, relative_q: list[Vector], relative_k: list[Vector], m: int, n: int) -> float:
     """He et al. 2021, equations 3 and 4, for one query at m and one key at n."""
     reach = len(relative_k) // 2
     forth, back = (max(0, min(2 * reach - 1, distance + reach)) for distance in (m - n, n - m))
@@ -129,7 +127,7 @@ def t5_bucket(distance: int, *, bidirectional: bool, num_buckets: int = 32, max_
     return first + min(exact + far, num_buckets - 1)
 
 
-def attention(scores: list[list[float]], v: list[list[float]], *, causal: bool) -> list[list[float]]:
+def attention(scores: list[Vector], v: list[Vector], *, causal: bool) -> list[Vector]:
     """Softmax attention for one head (Vaswani et al. 2017, equation 1); the last query is at the last key."""
     outputs, offset = [], len(v) - len(scores)
     for m, row in enumerate(scores):

@@ -50,7 +50,7 @@ def test_downloaded_chapter_runs_in_an_empty_folder(stem, html, tmp_path):
     notebook = nbformat.read(html / "_sources" / "chapters" / f"{stem}.ipynb", as_version=4)
     nbformat.validate(notebook)
     assert notebook.cells[0].id == "book-code"
-    assert len(notebook.cells[0].source) < 42_000
+    assert len(notebook.cells[0].source) < 45_000
     where = nbformat.v4.new_code_cell("import rope_lib; print(rope_lib.__file__, figures.__file__)")
     notebook.cells.append(where)
     client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})

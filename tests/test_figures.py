@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from conftest import ROOT
 import figures
 from figures.__main__ import OUT, all_figures, svg
 from figures.decay import bounds_and_score
+from figures.layouts import VECTOR
 from figures.linear import linear_weights
+from figures.precision import angle_errors, angles_in, score_errors
 from figures.rotation import score_tables
 from figures.sinusoidal import clock, closest_codes, diagonal_share
+from figures.speed import fastest_others
 from figures.style import WIDTH
 from rope_lib import reference
 
@@ -214,6 +218,52 @@ def test_speed_pictures_show_the_stored_results():
     rows = found["linear_attention"]
     assert list(softmax.get_ydata()) == [row["forward"]["softmax"] for row in rows]
     assert list(ours.get_ydata()) == [row["forward"]["rotated"] for row in rows]
+
+
+def test_fastest_others_are_the_smallest_numbers_stored():
+    rows = json.loads((ROOT / "lab" / "results" / "speed-cpu.json").read_text())["rotation"]
+    rows = [row for row in rows if row["shape"] == [1, 32, 4096, 128] and row["direction"] == "forward"]
+    assert len(fastest_others()) == len(rows) == 8
+    for (setting, ours, best, name), row in zip(fastest_others(), rows, strict=True):
+        assert setting.startswith(f"{row['mode']}, {row['dtype']}")
+        assert setting.endswith("interleaved" if row["interleaved"] else "half-split")
+        assert (ours, best) == (row["ratios"]["rope_lib"], row["ratios"][name])
+        assert sorted({*row["ratios"]} - {"clone", "copy_", "rope_lib"}, key=row["ratios"].get)[0] == name
+
+
+def test_layouts_are_the_plain_loop():
+    for position, column in zip((0, 4), (axes(figures.draw_layouts())[i::2] for i in (0, 1)), strict=True):
+        turned = reference.rotate(list(VECTOR), position, interleaved=True, base=100)
+        interleaved, half_split = ([bar.get_height() for bar in ax.patches] for ax in column)
+        assert interleaved == pytest.approx(turned)
+        assert half_split == pytest.approx(turned[0::2] + turned[1::2])
+        for ax, names in zip(column, ("AABBCCDD", "ABCDABCD"), strict=True):
+            assert [tick.get_text()[-1] for tick in ax.get_xticklabels()] == list(names)
+            colours = {name: bar.get_facecolor() for name, bar in zip(names, ax.patches, strict=True)}
+            assert [colours[name] for name in names] == [bar.get_facecolor() for bar in ax.patches]
+            assert len(set(colours.values())) == 4
+
+
+def test_angle_errors_against_exact_arithmetic():
+    """With base 2^32 and d = 64 every speed is a power of two, so that only the position is rounded."""
+    powers = {"dim": 64, "base": 2.0**32}
+    assert angles_in(torch.float64, (3,), **powers).tolist() == [[3 / 2**i for i in range(32)]]
+    assert angle_errors((257, 2**20 + 1), torch.bfloat16, **powers) == [1, 1]  # 256 and 2^20 are the nearest
+    assert angle_errors((2**24 + 1,), torch.float32, **powers) == [1]
+    assert angle_errors((2**24 + 1,), torch.float64, **powers) == [0]
+    rounded = torch.tensor(1 / 3, dtype=torch.float64).float().item()  # base 9, d = 4: speeds 1 and 1/3
+    assert angle_errors((1024,), torch.float32, dim=4, base=9.0) == [
+        float(abs(1024 * Fraction(rounded) - Fraction(1024, 3)))
+    ]
+    line = axes(figures.draw_angle_errors(reach=1000))[0].lines[2]
+    assert line.get_ydata() == pytest.approx(angle_errors([int(m) for m in line.get_xdata()], torch.float32))
+
+
+def test_score_errors_grow_with_the_position_and_vanish_in_float64(generator):
+    near, far = score_errors((10, 10**6), torch.float32, generator=generator)
+    assert 1e-8 < near < 1e-5 < far < 0.1
+    assert max(score_errors((7, 10**6), torch.float64, generator=generator)) < 1e-8
+    assert score_errors((10**5,), torch.bfloat16, generator=generator)[0] > 0.5
 
 
 def test_relative_angle_shows_one_angle_twice():

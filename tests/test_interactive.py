@@ -11,6 +11,7 @@ from browsing import Visit
 
 import figures
 from figures.interactive import SCRIPT
+from figures.layouts import VECTOR
 from rope_lib import reference
 
 PIECES = {name: getattr(figures, name)() for name in figures.__all__ if name.startswith("explore_")}
@@ -78,6 +79,14 @@ def test_code_is_the_plain_loop():
     for (m,), state in PIECES["explore_code"].states.items():
         tops = numbers(state["bars"]["d"])[2::3]
         assert tops == pytest.approx([140 - 100 * v for v in reference.sinusoidal_encoding(m, 16)], abs=0.051)
+
+
+def test_layouts_are_the_plain_loop():
+    for (m,), state in PIECES["explore_layouts"].states.items():
+        turned = reference.rotate(list(VECTOR), m, interleaved=True, base=100)
+        for name, height, vector in (("i", 85, turned), ("h", 225, turned[0::2] + turned[1::2])):
+            tops = [state[f"{name}{i}"]["y2"] for i in range(8)]
+            assert tops == pytest.approx([height - 50 * value for value in vector], abs=0.051)
 
 
 def test_decay_is_the_plain_loop():

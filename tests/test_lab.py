@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import subprocess
 import sys
@@ -7,7 +8,10 @@ import pytest
 import torch
 from conftest import ROOT
 
-from lab import peers, speed
+from lab import mistakes, peers, speed
+from lab.layer import RotaryAttention
+from lab.memory import memory_taken
+from rope_lib import reference
 
 
 @pytest.mark.parametrize("processes", [2, 3])
@@ -100,3 +104,55 @@ def test_stored_results_can_be_printed(path):
 def test_ratios_are_taken_in_the_same_rounds():
     seconds = {"clone": [1.0, 1.0, 1.0, 4.0, 4.0, 4.0, 4.0], "early": [2.0, 2.0, 2.0], "late": [8.0] * 7}
     assert speed.ratios(seconds) == {"clone": 1, "early": 2, "late": 2}
+
+
+def test_which_check_sees_which_mistake():
+    found = {name: mistakes.seen_by(rotate) for name, rotate in mistakes.MISTAKES.items()}
+    assert not any(found.pop("(none)").values())
+    assert all(seen["far"] for seen in found.values())
+    assert [name for name, seen in found.items() if not seen["loop"]] == ["angles in float32"]
+    assert {name for name, seen in found.items() if seen["length"] or seen["distance"]} == {
+        "tables of the other layout",
+        "a sign wrong",
+    }
+    assert {name for name, seen in found.items() if not seen["scores"]} == {
+        "positions counted from 1",
+        "cat in the place of stack",
+        "angles in float32",
+    }
+
+
+def test_memory_taken_counts_new_tensors_and_no_views():
+    x = torch.zeros(10, dtype=torch.float32)
+    assert memory_taken(lambda: x.view(2, 5).T) == 0
+    assert memory_taken(lambda: x.add_(1)) == 0
+    assert memory_taken(x.clone) == 40
+    assert memory_taken(lambda: (2 * x + x)[:3]) == 80
+    assert memory_taken(lambda: torch.empty(5, dtype=torch.float64)) == 40
+
+
+def test_layer_is_the_plain_loop(generator):
+    """Three words, two heads of queries, one of keys and values; scores, softmax and sum as loops."""
+    layer = RotaryAttention(8, heads=2, kv_heads=1, interleaved=False).double()
+    words = torch.randn(1, 3, 8, generator=generator, dtype=torch.float64)
+    q, k, v = (project(words)[0].tolist() for project in (layer.to_q, layer.to_k, layer.to_v))
+    rows = []
+    for m in range(3):
+        row = []
+        for head in (slice(0, 4), slice(4, 8)):
+            weights = [math.exp(reference.score(q[m][head], k[n], m, n, interleaved=False) / 2) for n in range(m + 1)]
+            row += [sum(w * v[n][j] for n, w in enumerate(weights)) / sum(weights) for j in range(4)]
+        rows.append(row)
+    expected = layer.to_out(torch.tensor([rows], dtype=torch.float64))
+    output, cache = layer(words)
+    torch.testing.assert_close(output, expected)
+    assert [part.shape for part in cache] == [(1, 1, 3, 4), (1, 1, 3, 4)]
+
+
+def test_layer_continues_from_its_cache(generator):
+    layer = RotaryAttention(8, heads=2, kv_heads=1, interleaved=True).double()
+    words = torch.randn(2, 5, 8, generator=generator, dtype=torch.float64)
+    whole, _ = layer(words)
+    start, cache = layer(words[:, :2])
+    end, _ = layer(words[:, 2:], cache)
+    torch.testing.assert_close(torch.cat((start, end), dim=1), whole)

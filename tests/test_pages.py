@@ -10,7 +10,7 @@ from conftest import HTML
 
 PAGES = [f"chapters/{name}.html" for name in (
     "index", "01_why_position", "02_sinusoidal_encoding", "03_relative_family", "04_rope_from_complex_numbers",
-    "05_rotation_matrix", "07_long_range_decay", "08_linear_attention",
+    "05_rotation_matrix", "06_rope_in_code", "07_long_range_decay", "08_linear_attention",
     "notation", "theorems", "reference", "bibliography",
 )]  # fmt: skip
 WITHOUT_MATH = {"index", "theorems", "reference", "bibliography"}

@@ -1,0 +1,45 @@
+"""A layer of attention with rotary positions, complete and small enough to read."""
+
+import torch
+from torch import Tensor, nn
+
+from rope_lib import RotaryEmbedding
+from rope_lib.attention import attention
+
+
+class RotaryAttention(nn.Module):
+    """Causal self-attention: projections, rotation, cache, grouped queries.
+
+    Args:
+        width: of the word vectors; a multiple of heads.
+        heads, kv_heads: of queries, and of keys and values; kv_heads divides heads.
+        interleaved: the layout of the pairs.
+    """
+
+    def __init__(self, width: int, heads: int, kv_heads: int, *, interleaved: bool):
+        super().__init__()
+        self.head_dim = width // heads
+        kv_width = kv_heads * self.head_dim
+        self.to_q = nn.Linear(width, width, bias=False)
+        self.to_k = nn.Linear(width, kv_width, bias=False)
+        self.to_v = nn.Linear(width, kv_width, bias=False)
+        self.to_out = nn.Linear(width, width, bias=False)
+        self.rope = RotaryEmbedding(self.head_dim, interleaved=interleaved)
+
+    def forward(self, x: Tensor, cache: tuple[Tensor, Tensor] | None = None):
+        """New words (batch, words, width) and the cache of all before them.
+
+        Returns:
+            The outputs of the new words, shaped like x, and the cache with them in it.
+        """
+        past = 0 if cache is None else cache[0].shape[-2]
+        q, k, v = (
+            project(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)  # heads first
+            for project in (self.to_q, self.to_k, self.to_v)
+        )
+        positions = torch.arange(past, past + x.shape[1], device=x.device)
+        q, k = self.rope(q, k, positions=positions)
+        if cache is not None:
+            k, v = torch.cat((cache[0], k), dim=-2), torch.cat((cache[1], v), dim=-2)
+        out = attention(q, k, v, causal=True)  # the new words are the last ones of all
+        return self.to_out(out.transpose(1, 2).flatten(-2)), (k, v)

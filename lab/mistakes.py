@@ -1,0 +1,84 @@
+"""Rotations with one mistake each, and the checks that people make: which check sees which mistake?"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
+
+DIM = 16
+SPEEDS = inverse_frequencies(DIM, device="cpu")
+Rotation = Callable[[Tensor, Tensor], Tensor]  # (seq_len, DIM) and the positions (seq_len,), to (seq_len, DIM)
+
+
+def turn(x: Tensor, positions: Tensor, *, speeds: Tensor = SPEEDS, interleaved: bool = True) -> Tensor:
+    """The right rotation, unless it is asked for something else."""
+    return apply_rotary_emb(x, *cos_sin(positions, speeds, dtype=torch.float64), interleaved=interleaved)
+
+
+def assemble(x: Tensor, positions: Tensor, mistake: str) -> Tensor:
+    """The rotation written out, with a mistake in putting it together."""
+    cos, sin = cos_sin(positions, SPEEDS, dtype=torch.float64)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    if mistake == "sign":
+        return torch.stack((even * cos + odd * sin, even * sin + odd * cos), -1).flatten(-2)
+    if mistake == "order":
+        return torch.cat((even * cos - odd * sin, even * sin + odd * cos), -1)
+    swapped = torch.stack((-odd, even), -1).flatten(-2)
+    return x * torch.cat((cos, cos), -1) + swapped * torch.cat((sin, sin), -1)
+
+
+def rounded(x: Tensor, positions: Tensor) -> Tensor:
+    """Angles computed in float32."""
+    angles = positions.float()[:, None] * SPEEDS.float()
+    return apply_rotary_emb(x, angles.cos().double(), angles.sin().double(), interleaved=True)
+
+
+MISTAKES: dict[str, Rotation] = {
+    "(none)": turn,
+    "the other layout": lambda x, m: turn(x, m, interleaved=False),
+    "turned backwards": lambda x, m: turn(x, -m),
+    "another base": lambda x, m: turn(x, m, speeds=inverse_frequencies(DIM, base=5e5, device="cpu")),
+    "pairs counted from 1": lambda x, m: turn(x, m, speeds=SPEEDS * SPEEDS[1]),
+    "positions counted from 1": lambda x, m: turn(x, m + 1),
+    "position forgotten": lambda x, m: turn(x, 0 * m),
+    "cat in the place of stack": lambda x, m: assemble(x, m, "order"),
+    "tables of the other layout": lambda x, m: assemble(x, m, "tables"),
+    "a sign wrong": lambda x, m: assemble(x, m, "sign"),
+    "angles in float32": rounded,
+}
+
+
+def seen_by(rotate: Rotation) -> dict[str, bool]:
+    """For each check whether it sees something wrong, to a tolerance of 10^-4; the last says whether scores are wrong.
+
+    "length": the rotation keeps it. "position 0": nothing moves there. "distance": q at 3 and k at 1 score like q at 13
+    and k at 11. "by hand": at position 1 the first basis vector goes to (cos 1, sin 1, 0, ...). "loop": the definition,
+    written as a loop, gives the same at positions 1, 3, 11 and 13; "far": also at a million.
+    """
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, DIM, generator=generator, dtype=torch.float64)
+
+    def at(x: Tensor, *positions: int) -> Tensor:
+        return rotate(x.expand(len(positions), DIM), torch.tensor(positions))
+
+    def loop(x: Tensor, *positions: int) -> Tensor:
+        rows = [reference.rotate(x.tolist(), m, interleaved=True) for m in positions]
+        return torch.tensor(rows, dtype=torch.float64)
+
+    def differ(left: Tensor, right: Tensor) -> bool:
+        return not torch.allclose(left, right, rtol=0, atol=1e-4)
+
+    scores = (at(q, 3, 13) * at(k, 1, 11)).sum(-1)
+    first = torch.eye(DIM, dtype=torch.float64)[0]
+    near = (1, 3, 11, 13)
+    return {
+        "length": differ(at(q, *near).norm(dim=-1), q.norm()),
+        "position 0": differ(at(q, 0), q),
+        "distance": differ(scores[0], scores[1]),
+        "by hand": differ(at(first, 1), loop(first, 1)),
+        "loop": differ(at(q, *near), loop(q, *near)),
+        "far": differ(at(q, 10**6), loop(q, 10**6)),
+        "scores": differ(scores, (loop(q, 3, 13) * loop(k, 1, 11)).sum(-1)),
+    }
