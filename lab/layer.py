@@ -7,6 +7,9 @@ from rope_lib import RotaryEmbedding
 from rope_lib.attention import attention
 
 
+Cache = tuple[Tensor, Tensor]  # keys, rotated, and values: (batch, kv_heads, words, head_dim)
+
+
 class RotaryAttention(nn.Module):
     """Causal self-attention: projections, rotation, cache, grouped queries.
 
@@ -14,10 +17,16 @@ class RotaryAttention(nn.Module):
         width: of the word vectors; a multiple of heads.
         heads, kv_heads: of queries, and of keys and values; kv_heads divides heads.
         interleaved: the layout of the pairs.
+
+    Raises:
+        ValueError: heads do not divide width, or kv_heads do not divide heads.
     """
 
     def __init__(self, width: int, heads: int, kv_heads: int, *, interleaved: bool):
         super().__init__()
+        if width % heads or heads % kv_heads:
+            given = f"width is {width}, heads {heads}, kv_heads {kv_heads}"
+            raise ValueError(f"{given}; each must be a multiple of the next")
         self.head_dim = width // heads
         kv_width = kv_heads * self.head_dim
         self.to_q = nn.Linear(width, width, bias=False)
@@ -26,7 +35,7 @@ class RotaryAttention(nn.Module):
         self.to_out = nn.Linear(width, width, bias=False)
         self.rope = RotaryEmbedding(self.head_dim, interleaved=interleaved)
 
-    def forward(self, x: Tensor, cache: tuple[Tensor, Tensor] | None = None):
+    def forward(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
         """New words (batch, words, width) and the cache of all before them.
 
         Returns:

@@ -55,7 +55,7 @@ def seen_by(rotate: Rotation) -> dict[str, bool]:
 
     "length": the rotation keeps it. "position 0": nothing moves there. "distance": q at 3 and k at 1 score like q at 13
     and k at 11. "by hand": at position 1 the first basis vector goes to (cos 1, sin 1, 0, ...). "loop": the definition,
-    written as a loop, gives the same at positions 1, 3, 11 and 13; "far": also at a million.
+    written as a loop, gives the same at positions 1, 3, 11 and 13; "far": at a million.
     """
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, DIM, generator=generator, dtype=torch.float64)

@@ -156,3 +156,10 @@ def test_layer_continues_from_its_cache(generator):
     start, cache = layer(words[:, :2])
     end, _ = layer(words[:, 2:], cache)
     torch.testing.assert_close(torch.cat((start, end), dim=1), whole)
+
+
+@pytest.mark.parametrize("heads", [(3, 1), (4, 3)])
+def test_layer_names_heads_that_do_not_divide(heads):
+    text = f"width is 8, heads {heads[0]}, kv_heads {heads[1]}; each must be a multiple of the next"
+    with pytest.raises(ValueError, match=text):
+        RotaryAttention(8, *heads, interleaved=True)
