@@ -6,7 +6,6 @@ from torch import Tensor, nn
 from rope_lib import RotaryEmbedding
 from rope_lib.attention import attention
 
-
 Cache = tuple[Tensor, Tensor]  # keys, rotated, and values: (batch, kv_heads, words, head_dim)
 
 
