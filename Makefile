@@ -5,9 +5,13 @@ PORT ?= 8000
 VENV ?= .venv$(filter-out -python3,-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
+VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p' pyproject.toml)
+# The tests of rope_lib alone: no pages, no chapters, no benchmark.
+LIBRARY := rope_lib $(addprefix tests/test_,$(addsuffix .py,attention config decay device fast frequencies layouts \
+	linear_attention matrices pitfalls relative rotary scaling sinusoidal symbolic))
 fail = { echo "Error: $(1)" >&2; exit 1; }
 
-.PHONY: help book test serve notebook chapters figures bench lint clean
+.PHONY: help book test serve notebook chapters figures bench versions lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -20,7 +24,7 @@ book: $(VENV)/book.stamp  ## render the pages into _build/html
 	@echo "The book is in _build/html. Open _build/html/index.html in a browser, or run: make serve"
 
 test: $(VENV)/test.stamp lint book  ## lint, prove, re-run every chapter, look at the pages
-	@$(BIN)/python -m pytest --nbval tests chapters
+	@$(BIN)/python -m pytest --nbval --doctest-modules rope_lib tests chapters
 
 serve: book  ## serve the pages on http://localhost:8000 (PORT=...)
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
@@ -35,8 +39,15 @@ chapters: $(VENV)/test.stamp  ## re-run all chapters and store them in canonical
 figures: $(VENV)/test.stamp  ## draw all figures into figures/out
 	@$(BIN)/python -m figures
 
-bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour; BENCH=--eager: a quarter)
+bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour; see BENCH=--help, BENCH="--neighbours 1 --eager")
 	@.venv-bench/bin/python -m lab.speed $(BENCH)
+
+versions: $(VENV)/python.stamp  ## test the library with VERSIONS="torch==2.11.* numpy==2.1.*", or the oldest torch it asks for
+	@echo "Installing $(VERSIONS) into .venv-versions (some minutes) ..."
+	@$(PYTHON) -m venv --clear .venv-versions && .venv-versions/bin/python -m pip install --disable-pip-version-check \
+		$(VERSIONS) $$(grep -E '^(pytest|hypothesis|playwright)==' requirements.txt | cut -d' ' -f1) > \
+		.venv-versions/install.log 2>&1 || $(call fail,pip could not install $(VERSIONS): see .venv-versions/install.log)
+	@.venv-versions/bin/python -m pytest -p no:cacheprovider --doctest-modules $(LIBRARY)
 
 lint: $(VENV)/test.stamp  ## check style and format
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

@@ -2,6 +2,7 @@
 
 import ast
 import base64
+import functools
 import html
 import io
 import json
@@ -100,18 +101,34 @@ class ApiReference(SphinxDirective):
         return container.children
 
 
-def describe(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
+@functools.cache
+def described_names() -> set[str]:
+    """What the reference page has an entry for: words in backticks that are among them become links."""
+    paths = [path for path in (ROOT / "rope_lib").glob("[a-z]*.py") if path.stem != "reference"]
+    nodes_ = [node for path in paths for node in ast.parse(path.read_text()).body]
+    entries = [node for node in nodes_ if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    methods = {f"{node.name}.{child.name}" for node in entries for child in getattr(node, "body", ())
+               if isinstance(node, ast.ClassDef) and isinstance(child, ast.FunctionDef)}  # fmt: skip
+    return {node.name for node in entries} | methods
+
+
+def describe(node: ast.FunctionDef | ast.ClassDef, kind: str = "function") -> list[str]:
     """An entry in reStructuredText: signature without types, docstring, and for a class its public methods."""
     methods = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
     caller = node if isinstance(node, ast.FunctionDef) else methods.get("__init__")
     arguments = ast.unparse(without_types(caller.args)).removeprefix("self, ") if caller else ""
-    kind = "function" if isinstance(node, ast.FunctionDef) else "class"
-    docstring = ast.get_docstring(node).replace("`", "``").replace("|", "\\|")
+    known = described_names()
+    docstring = re.sub(
+        r"`([^`]+)`",
+        lambda match: f":py:obj:`{match[1]}`" if match[1] in known else f"``{match[1]}``",
+        ast.get_docstring(node).replace("|", "\\|"),
+    )
     settings = Config(napoleon_custom_sections=["Source"], napoleon_use_rtype=False)
     entry = GoogleDocstring(docstring, settings).lines()
+    kind = "class" if isinstance(node, ast.ClassDef) else kind
     for name, method in methods.items() if kind == "class" else ():
         if not name.startswith("_"):
-            entry += ["", *describe(method)]
+            entry += ["", *describe(method, "method")]
     return [f".. py:{kind}:: {node.name}({arguments})", "", *(f"   {line}" for line in entry), ""]
 
 
@@ -163,31 +180,19 @@ def inline_svg(text: str, name: str, alt: str) -> str:
 # -- Notebooks that run in an empty folder -----------------------------------------------------------------------------
 
 
-def figures_of(code: str) -> str:
-    """The imports of figures/__init__.py, as far as a chapter uses what they bring."""
-    used = set(re.findall(r"\bfigures\.(\w+)", code))
-    module = ast.parse((ROOT / "figures" / "__init__.py").read_text(encoding="utf-8"))
-    imports = [node for node in module.body if isinstance(node, ast.ImportFrom)]
-    pairs = [(node.module, alias.name) for node in imports for alias in node.names if alias.name in used]
-    return "".join(f"from {module} import {name}\n" for module, name in pairs)
-
-
 def files_of(notebook: dict) -> dict[str, bytes]:
     """What the notebook needs of the book, by path: the modules it imports, directly or through one another."""
     code = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        shutil.copytree(ROOT / "figures", folder / "figures", ignore=shutil.ignore_patterns("out", "__pycache__"))
-        (folder / "figures" / "__init__.py").write_text(figures_of(code), encoding="utf-8")
-        script = folder / "chapter.py"
-        script.write_text(re.sub(r"^%.*", "", code, flags=re.MULTILINE), encoding="utf-8")
-        finder = ModuleFinder(path=[name, str(ROOT)])
-        finder.run_script(str(script))
-        paths = {Path(module.__file__) for module in finder.modules.values() if module.__file__} - {script}
-        if ROOT / "lab" / "__init__.py" in paths:
-            paths.update((ROOT / "lab" / "results").glob("*.json"))
-        homes = [(path, home) for path in sorted(paths) for home in (folder, ROOT) if path.is_relative_to(home)]
-        return {path.relative_to(home).as_posix(): path.read_bytes() for path, home in homes}
+    with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as script:
+        script.write(re.sub(r"^%.*", "", code, flags=re.MULTILINE))
+        script.flush()
+        finder = ModuleFinder(path=[str(ROOT)])
+        finder.run_script(script.name)
+    files = (Path(module.__file__) for module in finder.modules.values() if module.__file__)
+    paths = {path for path in files if path.is_relative_to(ROOT)}
+    if ROOT / "lab" / "results.py" in paths:
+        paths.update((ROOT / "lab" / "results").glob("*.json"))
+    return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
 def travelling_cell(notebook: dict) -> dict:

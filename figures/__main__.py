@@ -3,13 +3,15 @@
 The built page shows these files in the colours of its theme; the notebooks show the same figures as PNG.
 """
 
+import inspect
 import io
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-import figures
 from figures.style import STYLE
 
 OUT = Path(__file__).parent / "out"
@@ -28,9 +30,16 @@ def svg(figure: Figure) -> str:
     return text.replace("#000000", "currentColor").replace("<defs>", f"{INK}\n <defs>", 1)
 
 
+def functions(prefix: str) -> dict[str, Callable]:
+    """All functions of the package whose names begin so, by the rest of their names."""
+    modules = [import_module(f"figures.{path.stem}") for path in sorted(OUT.parent.glob("[a-z]*.py"))]
+    named = dict(pair for module in modules for pair in inspect.getmembers(module, inspect.isfunction))
+    return {name.removeprefix(prefix): named[name] for name in sorted(named) if name.startswith(prefix)}
+
+
 def all_figures() -> dict[str, Figure]:
     """Every draw_* of the package, by the name of its file."""
-    return {name.removeprefix("draw_"): getattr(figures, name)() for name in figures.__all__ if name[:5] == "draw_"}
+    return {name: draw() for name, draw in functions("draw_").items()}
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """How bounds, expectations and scores change with the distance."""
 
 import math
-from itertools import product
+from itertools import cycle, product
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -10,10 +11,9 @@ from torch import Tensor
 from figures.interactive import Piece, label, line, path
 from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, WIDTH, styled
 from rope_lib import cos_sin, inverse_frequencies
-from rope_lib.decay import cosine_sum, cosine_sum_limit, relative_upper_bound
+from rope_lib.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
 
 DISTANCE = "distance $\\Delta$ (tokens)"
-EULER_GAMMA = 0.5772156649015329
 BOUND = "$B_d(\\Delta)$"
 
 
@@ -28,9 +28,9 @@ def draw_decay_bound(*, dims: tuple[int, ...] = (64, 128, 256), reach: int = 256
     distances = torch.arange(reach + 1)
     figure = Figure(figsize=(WIDTH, 3.0))
     ax = figure.subplots()
-    looks = ((VERMILLION, "--", -3), (BLUE, "-", 3), (GREEN, "-.", 3))
-    for dim, (colour, dash, up) in zip(dims, looks, strict=True):
-        bound = relative_upper_bound(distances, dim=dim)
+    looks = cycle(((VERMILLION, "--", -3), (BLUE, "-", 3), (GREEN, "-.", 3)))
+    for dim, (colour, dash, up) in zip(dims, looks, strict=False):
+        bound = mean_partial_sum(distances, dim=dim)
         ax.plot(distances, bound, dash, color=colour)
         ax.annotate(f"$d = {dim}$", (reach, bound[-1]), (4, up), textcoords="offset points", color=colour, va="center")
         ax.plot(0, bound[0], "o", color=colour, fillstyle="none")
@@ -46,7 +46,7 @@ def draw_decay_long(*, dim: int = 128, reach: int = 10**6) -> Figure:
     pairs = dim // 2
     figure = Figure(figsize=(WIDTH, 3.0))
     ax = figure.subplots()
-    ax.semilogx(distances, relative_upper_bound(distances, dim=dim), color=BLUE, linewidth=0.8)
+    ax.semilogx(distances, mean_partial_sum(distances, dim=dim), color=BLUE, linewidth=0.8)
     levels = (
         ((pairs + 1) / 2, "$B_d(0) = (N+1)/2$", VERMILLION, "--"),
         (math.sqrt(math.pi * pairs) / 3, "$\\sqrt{\\pi N}\\,/\\,3$", GREEN, "-."),
@@ -64,16 +64,15 @@ def draw_decay_families(
     *, bases: tuple[float, ...] = (1e2, 1e4, 1e6), dims: tuple[int, ...] = (32, 128, 512)
 ) -> Figure:
     """B_d over its value at 0: for several bases (d = 128), and for several dimensions (base 10000)."""
-    bases, dims = (1e2, 1e4, 1e6), (32, 128, 512)
     distances = log_distances(10**5, 300)
     figure = Figure(figsize=(WIDTH, 2.8))
     left, right = figure.subplots(1, 2, sharey=True)
     looks = list(zip((VERMILLION, BLUE, GREEN), ("--", "-", "-."), strict=True))
-    for base, (colour, dash) in zip(bases, looks, strict=True):
-        share = relative_upper_bound(distances, dim=128, base=base) / ((64 + 1) / 2)
+    for base, (colour, dash) in zip(bases, cycle(looks), strict=False):
+        share = mean_partial_sum(distances, dim=128, base=base) / ((64 + 1) / 2)
         left.semilogx(distances, share, dash, color=colour, linewidth=1, label=f"$b = 10^{{{math.log10(base):.0f}}}$")
-    for dim, (colour, dash) in zip(dims, looks, strict=True):
-        share = relative_upper_bound(distances, dim=dim) / ((dim // 2 + 1) / 2)
+    for dim, (colour, dash) in zip(dims, cycle(looks), strict=False):
+        share = mean_partial_sum(distances, dim=dim) / ((dim // 2 + 1) / 2)
         right.semilogx(distances, share, dash, color=colour, linewidth=1, label=f"$d = {dim}$")
     for ax in (left, right):
         ax.set(xlabel=DISTANCE, ylim=(0, 1))
@@ -82,32 +81,21 @@ def draw_decay_families(
     return figure
 
 
-def bounds_and_score(distances: Tensor, dim: int) -> dict[str, Tensor]:
-    """For one random q and k = q: the bound by Abel's sum, the sum of |h_i|, and |score|, all (...,) float64."""
-    q = torch.randn(dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    h = q.view(-1, 2).square().sum(-1)
-    steps = torch.cat((h[1:], h.new_zeros(1))) - h
-    cos, _ = cos_sin(distances, inverse_frequencies(dim), dtype=torch.float64)
-    return {
-        "Abel": steps.abs().max() * dim / 2 * relative_upper_bound(distances, dim=dim),
-        "triangle": h.sum().expand(distances.shape),
-        "score": (h * cos).sum(-1).abs(),
-    }
-
-
 @styled
 def draw_bound_and_score(*, dim: int = 128, reach: int = 10**5) -> Figure:
-    """The three of `bounds_and_score` on logarithmic axes."""
+    """For one random q and k = q: the bound by Abel's sum, the sum of |h_i|, and |score|, on logarithmic axes."""
     distances = log_distances(reach, 500)
+    q = torch.randn(dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    h = q.view(-1, 2).square().sum(-1)
+    cos, _ = cos_sin(distances, inverse_frequencies(dim), dtype=torch.float64)
     figure = Figure(figsize=(WIDTH, 3.0))
     ax = figure.subplots()
-    looks = {
-        "Abel": ("bound (7.3)", VERMILLION, "--", 5),
-        "triangle": ("$\\sum_i |h_i|$", BLUE, "-.", 8),
-        "score": ("|score|", SCORE, "-", -14),
-    }
-    for name, values in bounds_and_score(distances, dim).items():
-        text, colour, dash, up = looks[name]
+    lines = (
+        (abel_bound(h, distances), "bound (7.3)", VERMILLION, "--", 5),
+        (h.sum().expand(distances.shape), "$\\sum_i |h_i|$", BLUE, "-.", 8),
+        ((h * cos).sum(-1).abs(), "|score|", SCORE, "-", -14),
+    )
+    for values, text, colour, dash, up in lines:
         ax.loglog(distances, values, dash, color=colour, linewidth=1)
         ax.annotate(text, (1, values[0]), (8, up), textcoords="offset points", color=colour)
     ax.set(xlabel=DISTANCE, ylabel="score", xlim=(1, reach))
@@ -124,7 +112,7 @@ def draw_cosine_decay(*, dims: tuple[int, ...] = (64, 512), base: float = 10000.
         ax.semilogx(distances, cosine_sum(distances, dim=dim, base=base) / (dim // 2), dash, color=colour, linewidth=1)
         ax.lines[-1].set_label(f"$d = {dim}$")
     ax.semilogx(distances, cosine_sum_limit(distances, base=base), color=SCORE, label="limit for large $d$")
-    line = 1 - (EULER_GAMMA + distances.log()) / math.log(base)
+    line = 1 - (np.euler_gamma + distances.log()) / math.log(base)
     ax.semilogx(distances, line, "-", color="0.5", linewidth=1, label="$1 - (\\gamma + \\ln\\Delta)\\,/\\,\\ln b$")
     ax.axhline(0, color="0.5", linewidth=0.5)
     ax.set(xlabel=DISTANCE, ylabel="$C_d(\\Delta)\\,/\\,N$", xlim=(1, 100_000))
@@ -156,7 +144,7 @@ def explore_decay() -> Piece:
     states = {}
     for (i, dim), (j, base) in product(enumerate(dims), enumerate(bases)):
         start = (dim // 2 + 1) / 2
-        shares = (relative_upper_bound(distances, dim=dim, base=base) / start).tolist()
+        shares = (mean_partial_sum(distances, dim=dim, base=base) / start).tolist()
         points = [(x, 260 - 240 * y) for x, y in zip(across, shares, strict=True)]
         level = 260 - 240 * math.sqrt(math.pi * dim / 2) / 3 / start
         states[i, j] = {

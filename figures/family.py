@@ -22,12 +22,12 @@ def score_family(length: int = 24, dim: int = 16) -> dict[str, Tensor]:
 
     q, k = (random(1, dim) + 0.5 * random(length, dim) for _ in range(2))  # words that resemble each other
     positions = torch.arange(length)
-    distance = relative.distances(positions, positions)
+    distance = relative.relative_distances(positions, positions)
     plain = q @ k.T / dim**0.5
     codes = sinusoidal_encoding(positions, dim, dtype=torch.float64)
     far = sinusoidal_encoding(torch.arange(-length, length), dim, dtype=torch.float64)
     mix = random(dim, dim) / dim**0.5
-    turned = RotaryEmbedding(dim, interleaved=True)(q, k)
+    turned = RotaryEmbedding(dim, interleaved=True)(q, k, positions=positions)
     return {
         "no position": plain,
         "Shaw": relative.shaw_scores(q, k, 2 * random(9, dim), distance),

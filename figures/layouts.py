@@ -7,7 +7,7 @@ from torch import Tensor
 from figures.interactive import Piece, label
 from figures.style import BLUE, GREEN, PURPLE, VERMILLION, WIDTH, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
-from rope_lib.rotary import interleaved_to_half_split
+from rope_lib.layouts import interleaved_to_half_split
 
 VECTOR = (0.9, 0.4, -0.3, 0.8, 0.6, -0.7, 1.0, 0.2)  # interleaved
 NAMES = {"interleaved": "AABBCCDD", "half-split": "ABCDABCD"}  # the pair of each dimension

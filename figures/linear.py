@@ -10,7 +10,7 @@ from figures.interactive import Piece, label
 from figures.style import BLUE, SIGNED, VERMILLION, WIDTH, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.decay import cosine_sum
-from rope_lib.linear_attention import elu_plus_one, linear_attention
+from rope_lib.linear_attention import Rotation, elu_plus_one, linear_attention
 
 FORMS = {"none": "no rotation", "both": "rotated above and below", "numerator": "rotated above only"}
 
@@ -47,8 +47,8 @@ def row_sums(length: int, dim: int = 64) -> Tensor:
     q, k = torch.randn(2, 8, length, dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     cos, sin = cos_sin(torch.arange(length), inverse_frequencies(dim), dtype=torch.float64)
     ones = torch.ones(8, length, 1, dtype=torch.float64)
-    rotation = {"rotate": "numerator", "cos": cos, "sin": sin, "interleaved": True}
-    return linear_attention(q, k, ones, causal=True, **rotation).mean(0)[:, 0]
+    rotation = Rotation(cos, sin, interleaved=True, denominator=False)
+    return linear_attention(q, k, ones, causal=True, rotation=rotation).mean(0)[:, 0]
 
 
 def equal_row_sums(length: int, dim: int = 64) -> Tensor:

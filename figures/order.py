@@ -65,7 +65,8 @@ def draw_three_scores() -> Figure:
     positions = torch.arange(24)
     plain = x.expand(24, 16)
     added = plain + sinusoidal_encoding(positions, 16, base=100)
-    rotated = RotaryEmbedding(16, interleaved=True, base=100)(plain @ W_q.T, plain @ W_k.T)
+    rope = RotaryEmbedding(16, interleaved=True, base=100)
+    rotated = rope(plain @ W_q.T, plain @ W_k.T, positions=positions)
     pairs = {
         "no positions": (plain @ W_q.T, plain @ W_k.T),
         "sines added": (added @ W_q.T, added @ W_k.T),

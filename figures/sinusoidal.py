@@ -6,7 +6,9 @@ from matplotlib.figure import Figure
 
 from figures.interactive import Piece, label
 from figures.style import BLUE, GREEN, OTHER, SIGNED, VERMILLION, WIDTH, styled
+from lab.similarity import closest_codes
 from rope_lib import inverse_frequencies, sinusoidal_encoding
+from rope_lib.decay import cosine_sum
 
 
 def codes(length: int, dim: int, base: float = 10000.0) -> np.ndarray:
@@ -72,8 +74,13 @@ def draw_code_similarity(*, dims: tuple[int, ...] = (32, 128, 512), reach: int =
     figure = Figure(figsize=(WIDTH, 2.8))
     ax = figure.subplots()
     for dim, colour, dash in zip(dims, (BLUE, VERMILLION, GREEN, OTHER), ("-", "--", "-.", ":"), strict=False):
-        cosine_sum = torch.cos(delta[:, None] * inverse_frequencies(dim, base=base)).sum(-1).numpy()
-        ax.plot(delta, cosine_sum / (dim // 2), color=colour, linestyle=dash, label=f"$d = {dim}$")
+        ax.plot(
+            delta,
+            cosine_sum(delta, dim=dim, base=base) / (dim // 2),
+            color=colour,
+            linestyle=dash,
+            label=f"$d = {dim}$",
+        )
     ax.set(xlabel="shift $\\Delta$ (tokens)", ylabel="$PE_m \\cdot PE_{m+\\Delta}\\,/\\,(d/2)$", ylim=(0, 1.02))
     ax.legend()
     return figure
@@ -108,20 +115,6 @@ def draw_nearest_twin(*, length: int = 10000, dims: tuple[int, ...] = (2, 4, 8, 
         ax.annotate(f"$d = {dim}$", (length, closest[-1]), xytext=(3, 0), textcoords="offset points", va="center")
     ax.set(xlabel="distances up to $\\Delta$ (tokens)", ylabel="smallest $|PE_m - PE_{m+\\Delta}|\\,/\\,\\sqrt{d/2}$")
     return figure
-
-
-def closest_codes(length: int, dim: int, base: float = 10000.0) -> np.ndarray:
-    """(length - 1,) running minimum over Delta = 1 .. length - 1 of |PE_0 - PE_Delta| / sqrt(dim / 2)."""
-    pe = codes(length, dim, base)
-    return np.minimum.accumulate(np.linalg.norm(pe[1:] - pe[0], axis=1)) / np.sqrt(dim // 2)
-
-
-def diagonal_share(table: torch.Tensor) -> float:
-    """Share of a square table's variance that depends on the distance alone: 1 if each diagonal is constant."""
-    distance = torch.arange(len(table))[:, None] - torch.arange(len(table)) + len(table) - 1
-    total = torch.zeros(2 * len(table) - 1, dtype=table.dtype).index_add(0, distance.flatten(), table.flatten())
-    means = (total / torch.bincount(distance.flatten()))[distance]
-    return (1 - (table - means).square().sum() / (table - table.mean()).square().sum()).item()
 
 
 def explore_code() -> Piece:

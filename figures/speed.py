@@ -1,44 +1,22 @@
 """What was measured: how long the rotation and linear attention take, from the stored results of the benchmark."""
 
-import json
-import pkgutil
+from statistics import median
 
 from matplotlib.figure import Figure
 
-import lab
 from figures.style import BLUE, GREEN, OTHER, VERMILLION, WIDTH, styled
-
-
-def stored_results() -> dict:
-    """What `make bench` found on a CPU; read in a way that also works from a zip archive."""
-    return json.loads(pkgutil.get_data(lab.__name__, "results/speed-cpu.json"))
-
-
-def fastest_others() -> list[tuple[str, float, float, str]]:
-    """For each setting of the first shape, forward: rope_lib's ratio to clone, the best other one, and its library."""
-    found = []
-    for row in _first_shape_forward():
-        others = {name: ratio for name, ratio in row["ratios"].items() if name not in ("clone", "copy_", "rope_lib")}
-        best = min(others, key=others.get)
-        layout = "interleaved" if row["interleaved"] else "half-split"
-        found.append((f"{row['mode']}, {row['dtype']}, {layout}", row["ratios"]["rope_lib"], others[best], best))
-    return found
-
-
-def _first_shape_forward() -> list[dict]:
-    rows = stored_results()["rotation"]
-    return [row for row in rows if row["shape"] == [1, 32, 4096, 128] and row["direction"] == "forward"]
+from lab import results
 
 
 @styled
 def draw_rotation_speed() -> Figure:
     """Ratio to clone of every library, eager, forward, at the first shape; one panel per layout."""
-    rows = [row for row in _first_shape_forward() if row["mode"] == "eager"]
+    rows = results.rows_of(results.stored(), shape=results.FIRST_SHAPE, direction="forward", mode="eager")
     figure = Figure(figsize=(WIDTH, 3.2))
     for ax, interleaved in zip(figure.subplots(1, 2, sharex=True), (True, False), strict=True):
         ratios = {row["dtype"]: row["ratios"] for row in rows if row["interleaved"] is interleaved}
         names = sorted(ratios["float32"], key=ratios["float32"].get, reverse=True)
-        names = [name for name in names if name not in ("clone", "copy_")]
+        names = [name for name in names if name not in results.NO_ROTATION]
         for dtype, marker, colour in (("float32", "o", BLUE), ("bfloat16", "s", VERMILLION)):
             values = [ratios[dtype].get(name) for name in names]
             ax.plot(values, range(len(names)), marker, color=colour, label=dtype, fillstyle="none")
@@ -58,7 +36,7 @@ def draw_rotation_speed() -> Figure:
 @styled
 def draw_linear_attention_speed() -> Figure:
     """Milliseconds against the length of the text, forward, both axes logarithmic."""
-    rows = stored_results()["linear_attention"]
+    rows = results.stored()["linear_attention"]
     lengths = [row["n"] for row in rows]
     figure = Figure(figsize=(WIDTH, 2.8))
     ax = figure.subplots()
@@ -76,4 +54,31 @@ def draw_linear_attention_speed() -> Figure:
     ax.set_xticks(shown, [str(n) for n in shown])
     ax.set_xticks([], minor=True)
     ax.margins(x=0.03)
+    return figure
+
+
+@styled
+def draw_steadiness() -> Figure:
+    """Times of three forms alone and beside busy programs: a dot for each start of these, lines through medians."""
+    found = results.stored("steadiness")
+    situations = [name for name in found if name != "machine"]
+    styles = {
+        "blocks": ("head by head", VERMILLION, "s", -0.12),
+        "temporaries": ("with temporaries", OTHER, "^", 0.12),
+        "rope_lib": ("rope_lib", BLUE, "o", 0.0),
+    }
+    figure = Figure(figsize=(WIDTH, 3.0))
+    ax = figure.subplots()
+    for form, (label, colour, marker, aside) in styles.items():
+        for place, situation in enumerate(situations):
+            times = found[situation][form]
+            ax.plot([place + aside] * len(times), times, marker, color=colour, fillstyle="none", markersize=4)
+        medians = [median(found[situation][form]) for situation in situations]
+        ax.plot([place + aside for place in range(len(situations))], medians, color=colour, linewidth=1, label=label)
+    ax.set_xticks(range(len(situations)), [name.replace(", ", ",\n") for name in situations])
+    ax.set(yscale="log", xlabel="busy programs beside", ylabel="time (clones)")
+    ticks = [1, 2, 5, 10, 20, 50]
+    ax.set_yticks(ticks, [str(tick) for tick in ticks])
+    ax.set_yticks([], minor=True)
+    ax.legend(loc="upper left")
     return figure

@@ -16,7 +16,7 @@ import torch.distributed.nn.functional as differentiable
 from torch import Tensor
 
 from rope_lib import cos_sin, inverse_frequencies
-from rope_lib.linear_attention import State, linear_attention, linear_attention_step
+from rope_lib.linear_attention import Rotation, State, linear_attention, linear_attention_step
 
 
 def sharded_linear_attention(q: Tensor, k: Tensor, v: Tensor, positions: Tensor) -> Tensor:
@@ -31,10 +31,10 @@ def sharded_linear_attention(q: Tensor, k: Tensor, v: Tensor, positions: Tensor)
         (..., seq_len of this rank, value_dim). Gradients flow to the other ranks.
     """
     cos, sin = cos_sin(positions, inverse_frequencies(q.shape[-1], device=q.device), dtype=q.dtype)
-    rotation = {"rotate": "numerator", "cos": cos, "sin": sin, "interleaved": True}
-    _, own = linear_attention_step(None, q, k, v, **rotation)
+    rotation = Rotation(cos, sin, interleaved=True, denominator=False)
+    _, own = linear_attention_step(None, q, k, v, rotation=rotation)
     before = State(*(_sum_of_ranks_before(part) for part in own))
-    return linear_attention_step(before, q, k, v, **rotation)[0]
+    return linear_attention_step(before, q, k, v, rotation=rotation)[0]
 
 
 def _sum_of_ranks_before(part: Tensor) -> Tensor:
@@ -57,7 +57,8 @@ def main() -> None:
     *whole, target = (x.requires_grad_() for x in text.detach().unbind())
     positions = torch.arange(301, device=device)
     tables = cos_sin(positions, inverse_frequencies(16), dtype=torch.float64)
-    expected = linear_attention(*whole, causal=True, rotate="numerator", cos=tables[0], sin=tables[1], interleaved=True)
+    rotation = Rotation(*tables, interleaved=True, denominator=False)
+    expected = linear_attention(*whole, causal=True, rotation=rotation)
     gradients = torch.autograd.grad((expected * target).sum(), whole)
 
     mine = positions.tensor_split(dist.get_world_size())[dist.get_rank()]

@@ -1,16 +1,23 @@
-"""The errors that several modules share: what arrived, what is needed, the likely cause."""
+"""The errors that several modules share: what arrived, what is needed, the likely cause.
+
+Each check is a complete predicate first, and words for what it refuses second. Values of tensors are not looked at:
+that would make a GPU wait, and neither a compiler nor vmap could follow.
+"""
 
 import math
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor
 
 FULL, HALF = (torch.float32, torch.float64), (torch.float16, torch.bfloat16)
+FLOATS = FULL + HALF
+WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 
 
 def check_dim(dim: int, name: str) -> None:
     """Require a positive even integer: the dimensions are rotated in pairs."""
-    if isinstance(dim, bool) or not isinstance(dim, int):
+    if isinstance(dim, bool) or not isinstance(dim, Integral):
         raise TypeError(f"{name} is {dim!r}; it must be an int")
     if dim <= 0 or dim % 2:
         raise ValueError(f"{name} is {dim}; it must be positive and even, because dimensions are rotated in pairs")
@@ -18,33 +25,122 @@ def check_dim(dim: int, name: str) -> None:
 
 def check_base(base: float) -> None:
     """Require a finite base above 1, so that the frequencies fall from 1."""
+    if not isinstance(base, Real):
+        raise TypeError(f"base is {base!r:.60}; it must be a number, e.g. 10000.0")
+    try:
+        base = float(base)
+    except OverflowError:  # an int with hundreds of digits
+        base = math.inf
     if not 1 < base < math.inf:
-        raise ValueError(f"base is {base}; it must be a finite number above 1 (10000 in the papers)")
+        raise ValueError(f"base is {base:g}; it must be a finite number above 1 (10000 in the papers)")
 
 
-def check_positions(positions: Tensor) -> None:
-    """Require a real tensor that holds positions exactly; negative and fractional ones are fine."""
-    if not isinstance(positions, Tensor):
-        raise TypeError(f"positions is a {type(positions).__name__}; it must be a tensor, e.g. torch.arange(seq_len)")
-    if positions.dtype in HALF:
+def check_layout(interleaved: bool) -> None:
+    """Require True or False: a layout that only happens to be falsy rotates other pairs in silence."""
+    if not isinstance(interleaved, bool):
         raise TypeError(
-            f"positions has dtype {positions.dtype}, which cannot tell position 2048 from 2049; "
-            "use integers or float64 (did .to(bfloat16) or autocast reach the positions?)"
+            f"interleaved is {interleaved!r}; it must be True (pairs 2i, 2i+1) or False (pairs i, i + half)"
         )
-    if positions.dtype == torch.bool or positions.is_complex():
-        raise TypeError(f"positions has dtype {positions.dtype}; use integers (is it a mask?)")
 
 
-def check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
-    """Raise for everything that would rotate silently by the wrong angle."""
+def check_tensor(x: Tensor, name: str, example: str) -> None:
+    """Require a dense tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} is a {type(x).__name__}; it must be a tensor, e.g. {example}")
+    if x.layout != torch.strided or x.is_nested:
+        kind = "nested" if x.is_nested else x.layout
+        raise TypeError(f"{name} is {kind}; it must be a dense tensor ({name}.to_dense(), or padding, makes one)")
+
+
+def check_positions(positions: Tensor, name: str = "positions") -> None:
+    """Require a real tensor that holds positions exactly; negative and fractional ones are fine."""
+    check_tensor(positions, name, "torch.arange(seq_len)")
+    if positions.dtype not in WHOLE + FULL:
+        raise TypeError(
+            f"{name} has dtype {positions.dtype}; use integers or float64 (a mask? Or did .to(bfloat16) or autocast "
+            "reach them? bfloat16 cannot tell position 256 from 257, float16 not 2048 from 2049)"
+        )
+
+
+def check_inv_freq(inv_freq: Tensor) -> None:
+    """Require float64 speeds in a vector."""
+    if not isinstance(inv_freq, Tensor):
+        raise TypeError(
+            f"inv_freq is {inv_freq!r:.60}; it must be a float64 tensor, e.g. inverse_frequencies(rotary_dim) "
+            "(is it the base, or the dimension?)"
+        )
+    check_tensor(inv_freq, "inv_freq", "inverse_frequencies(rotary_dim)")
+    if inv_freq.dtype != torch.float64:
+        raise TypeError(
+            f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64 "
+            "(was the module cast with .to(...), or the table made in float32?)"
+        )
+    if inv_freq.ndim != 1:
+        raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")
+
+
+def check_table_dtype(dtype: torch.dtype) -> None:
+    """Require a format in which tables are exact enough."""
+    if dtype not in FULL:
+        raise TypeError(
+            f"dtype is {dtype!r}; tables are torch.float32 or torch.float64 (half-precision queries and keys are "
+            "rotated in float32 and rounded once)"
+        )
+
+
+def check_factor(factor: float) -> None:
+    """Require a finite number of at least 1."""
+    if not 1 <= factor < math.inf:
+        raise ValueError(f"factor is {factor}; it must be at least 1, the new length over the trained one")
+
+
+def check_length(length: int, name: str) -> None:
+    """Require a positive number of tokens."""
+    if not 0 < length < math.inf:
+        raise ValueError(f"{name} is {length}; it must be a positive number of tokens")
+
+
+def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) -> None:
+    """Require tables that fit each x, which the caller knows by its name here."""
+    sound = isinstance(interleaved, bool) and _are_tables(cos, sin)
+    for name, x in xs.items():
+        if not (sound and _fits(x, cos)):
+            check_layout(interleaved)
+            _explain(x, cos, sin, name)
+
+
+def _are_tables(cos: Tensor, sin: Tensor) -> bool:
+    return (
+        isinstance(cos, Tensor) and isinstance(sin, Tensor)
+        and cos.layout is sin.layout is torch.strided and not (cos.is_nested or sin.is_nested)
+        and cos.dtype in FULL and sin.dtype is cos.dtype and cos.device == sin.device
+        and cos.ndim >= 2 and sin.shape == cos.shape
+    )  # fmt: skip
+
+
+def _fits(x: Tensor, cos: Tensor) -> bool:
+    """Whether x can be rotated by tables that are sound."""
+    if not isinstance(x, Tensor) or x.layout is not torch.strided or x.is_nested:
+        return False
     shape, table = x.shape, cos.shape
-    if len(shape) > 1 and len(table) == 2 and sin.shape == table and shape[-2:] == (table[0], 2 * table[1]):
-        full = x.is_floating_point() and cos.dtype in FULL and sin.dtype is cos.dtype
-        if full and x.device == cos.device == sin.device:
-            return  # all in order, seen at a glance; what follows finds the words for what is not
-    if not x.is_floating_point():
-        raise TypeError(f"x has dtype {x.dtype}; it must be a real floating-point tensor")
-    if cos.dtype in HALF or sin.dtype in HALF or not (cos.is_floating_point() and sin.is_floating_point()):
+    return (
+        x.dtype in FLOATS and x.device == cos.device
+        and len(shape) >= 2 and shape[-2] == table[-2] and 0 < 2 * table[-1] <= shape[-1]
+        and (len(table) == 2 or (len(table) == len(shape) and _spread(table[:-2], shape[:-2])))
+    )  # fmt: skip
+
+
+def _spread(table: torch.Size, shape: torch.Size) -> bool:
+    return all(c in (1, n) for c, n in zip(table, shape, strict=True))
+
+
+def _explain(x: Tensor, cos: Tensor, sin: Tensor, name: str) -> None:
+    """Words for each way in which `_are_tables` or `_fits` is False."""
+    for tensor, called in ((x, name), (cos, "cos"), (sin, "sin")):
+        check_tensor(tensor, called, "torch.zeros(seq_len, head_dim)")
+    if x.dtype not in FLOATS:
+        raise TypeError(f"{name} has dtype {x.dtype}; it must be float32, float64, bfloat16 or float16")
+    if cos.dtype not in FULL or sin.dtype not in FULL:
         raise TypeError(
             f"cos and sin have dtypes {cos.dtype} and {sin.dtype}; they must be float32 or float64 "
             "(did .to(bfloat16) or autocast reach the tables?)"
@@ -54,31 +150,29 @@ def check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
         raise ValueError(f"cos and sin have shapes and dtypes {tables}; they must be equal")
     if not cos.device == sin.device == x.device:
         raise ValueError(
-            f"x is on {x.device}, cos on {cos.device}, sin on {sin.device}; they must share a device "
-            "(make the tables from positions on x's device)"
+            f"{name} is on {x.device}, cos on {cos.device}, sin on {sin.device}; they must share a device "
+            f"(make the tables from positions on the device of {name})"
         )
+    shapes = f"{name} has shape {tuple(x.shape)}, cos {tuple(cos.shape)}"
     if x.ndim < 2 or cos.ndim < 2:
         raise ValueError(
-            f"x has shape {tuple(x.shape)}, cos {tuple(cos.shape)}; x must be (..., seq_len, head_dim) and "
-            "cos (..., seq_len, rotary_dim // 2): for a single token, add the axis with x[None]"
+            f"{shapes}; {name} must be (..., seq_len, head_dim) and cos (..., seq_len, rotary_dim // 2): "
+            f"for a single token, add the axis with {name}[None]"
         )
     if cos.ndim not in (2, x.ndim):
         raise ValueError(
-            f"x has {x.ndim} axes and cos {cos.ndim}; cos needs 2 or {x.ndim}, or else batch could be taken for heads: "
-            "did you forget cos.unsqueeze(-3), or positions[:, None]?"
+            f"{name} has {x.ndim} axes and cos {cos.ndim}; cos needs 2 or {x.ndim}, or else batch could be taken for "
+            "heads: did you forget cos.unsqueeze(-3), or positions[:, None]?"
         )
     if x.shape[-2] != cos.shape[-2]:
         raise ValueError(
-            f"seq_len of x is {x.shape[-2]}, of cos {cos.shape[-2]}; x must be (..., seq_len, head_dim): "
-            "did you forget x.transpose(1, 2), or are the tables too short?"
+            f"seq_len of {name} is {x.shape[-2]}, of cos {cos.shape[-2]}; {name} must be (..., seq_len, head_dim): "
+            f"did you forget {name}.transpose(1, 2), or are the tables too short?"
         )
-    if 2 * cos.shape[-1] > x.shape[-1]:
+    if not 0 < 2 * cos.shape[-1] <= x.shape[-1]:
         raise ValueError(
-            f"cos has {cos.shape[-1]} columns, which rotate {2 * cos.shape[-1]} dimensions, but head_dim of x is "
+            f"cos has {cos.shape[-1]} columns, which rotate {2 * cos.shape[-1]} dimensions, but head_dim of {name} is "
             f"{x.shape[-1]}; cos must have rotary_dim // 2 columns "
             "(is rotary_dim too large, or are your tables doubled to the full width?)"
         )
-    if any(c not in (1, n) for c, n in zip(cos.shape[:-2], x.shape[x.ndim - cos.ndim : -2], strict=True)):
-        raise ValueError(
-            f"x has shape {tuple(x.shape)}, cos {tuple(cos.shape)}; each leading axis of cos must be 1 or equal to x's"
-        )
+    raise ValueError(f"{shapes}; each leading axis of cos must be 1 or equal to that of {name}")

@@ -16,27 +16,39 @@ def attention(
         v: (..., kv_heads, k_len, value_dim).
         causal: queries are the *last* q_len positions of the k_len ones and see no later key. With a cache, pass the
             new queries and all keys so far.
-        bias: (heads, q_len, k_len) or what broadcasts to it, e.g. from `relative.alibi_bias`; cast to q's dtype.
+        bias: (heads, q_len, k_len) or what broadcasts to it, e.g. from `alibi_bias`; added to the scores and cast to
+            q's dtype. To hide a key, it is -inf there; ones and zeros hide nothing.
         scale: None means 1 / sqrt(head_dim).
 
     Returns:
-        (..., heads, q_len, value_dim).
+        (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros.
 
     Raises:
-        ValueError: heads or lengths do not match, or causal queries outnumber the keys.
-        TypeError: bias is no floating-point tensor.
+        TypeError: q, k and v are not floating point of one dtype, or bias is not floating point.
+        ValueError: heads or lengths do not match, axes in front differ, causal queries outnumber the keys, or bias does
+            not broadcast to the scores. Heads and words that are swapped in all three, and of equal number, cannot be
+            seen.
 
     Source: Vaswani et al. 2017, equation 1.
+
+    Example:
+        >>> q, k = torch.ones(8, 6, 4), torch.ones(2, 6, 4)  # eight query heads share two key heads
+        >>> attention(q, k, k, causal=True).shape
+        torch.Size([8, 6, 4])
     """
-    _check(q.shape, k.shape, v.shape, causal)
+    _check(q, k, v, causal)
     q_len, k_len = q.shape[-2], k.shape[-2]
-    if bias is not None and not bias.is_floating_point():
-        raise TypeError(f"bias has dtype {bias.dtype}; it is added to scores (a mask? use 0 and -inf)")
-    mask = None if bias is None else bias.to(q)
+    if bias is not None:
+        if not bias.is_floating_point():
+            raise TypeError(f"bias has dtype {bias.dtype}; it is added to scores (a mask? use 0 and -inf)")
+        shape = (*q.shape[:-1], k_len)
+        if bias.ndim > len(shape) or any(n not in (1, m) for n, m in zip(bias.shape[::-1], shape[::-1], strict=False)):
+            raise ValueError(f"bias has shape {tuple(bias.shape)}; it must broadcast to the scores, {shape}")
+    mask = None if bias is None else bias.to(q).expand(torch.broadcast_shapes(bias.shape, (1, 1)))
     causal = causal and q_len > 1  # the last query sees all keys
     fused_causal = causal and q_len == k_len and mask is None
     if causal and not fused_causal:
-        hidden = _hidden(q_len, k_len, q.device)
+        hidden = _later_keys(q_len, k_len, q.device)
         mask = torch.zeros(q_len, k_len, dtype=q.dtype, device=q.device) if mask is None else mask
         mask = mask.masked_fill(hidden, float("-inf"))
     grouped = q.shape[-3] != k.shape[-3]
@@ -55,8 +67,16 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
         (..., q_len, value_dim).
 
     Raises:
+        TypeError: scores and v are not floating point of one dtype.
         ValueError: lengths do not match, or causal queries outnumber the keys.
+
+    Example:
+        >>> attention_from_scores(torch.zeros(2, 2), torch.tensor([[1.0], [3.0]]), causal=True)
+        tensor([[1.],
+                [2.]])
     """
+    if not scores.is_floating_point() or scores.dtype != v.dtype:
+        raise TypeError(f"scores has dtype {scores.dtype}, v {v.dtype}; they must be floating point, and equal")
     q_len, k_len = scores.shape[-2:]
     if v.shape[-2] != k_len or (causal and q_len > k_len):
         raise ValueError(
@@ -64,23 +84,29 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
             "causal scores must not have more queries than keys"
         )
     if causal:
-        scores = scores.masked_fill(_hidden(q_len, k_len, scores.device), float("-inf"))
+        scores = scores.masked_fill(_later_keys(q_len, k_len, scores.device), float("-inf"))
     return scores.softmax(-1) @ v
 
 
-def _hidden(q_len: int, k_len: int, device: torch.device) -> Tensor:
+def _later_keys(q_len: int, k_len: int, device: torch.device) -> Tensor:
     """True where the key comes after the query; the last query is at the position of the last key."""
     return torch.ones(q_len, k_len, dtype=torch.bool, device=device).triu(k_len - q_len + 1)
 
 
-def _check(q: torch.Size, k: torch.Size, v: torch.Size, causal: bool) -> None:
-    shapes = f"q has shape {tuple(q)}, k {tuple(k)}, v {tuple(v)}"
-    if min(len(q), len(k), len(v)) < 3 or q[-1] != k[-1] or k[-3:-1] != v[-3:-1]:
+def _check(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
+    if not (q.is_floating_point() and q.dtype == k.dtype == v.dtype):
+        raise TypeError(
+            f"q, k and v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; they must be floating point, and equal"
+        )
+    shapes = f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
+    enough_axes = min(q.ndim, k.ndim, v.ndim) >= 3
+    if not enough_axes or q.shape[-1] != k.shape[-1] or k.shape[:-1] != v.shape[:-1] or q.shape[:-3] != k.shape[:-3]:
         raise ValueError(
             f"{shapes}; needed are (..., heads, q_len, head_dim), (..., kv_heads, k_len, head_dim) and "
             "(..., kv_heads, k_len, value_dim)"
         )
-    if q[-3] % k[-3]:
-        raise ValueError(f"{shapes}; heads, {q[-3]}, must be a multiple of kv_heads, {k[-3]} (axes swapped?)")
-    if causal and q[-2] > k[-2]:
+    heads, kv_heads = q.shape[-3], k.shape[-3]
+    if not kv_heads or heads % kv_heads:
+        raise ValueError(f"{shapes}; heads, {heads}, must be a multiple of kv_heads, {kv_heads} (axes swapped?)")
+    if causal and q.shape[-2] > k.shape[-2]:
         raise ValueError(f"{shapes}; causal attention needs at least as many keys as queries (did the cache get lost?)")

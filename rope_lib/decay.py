@@ -1,14 +1,16 @@
-"""How the score changes with the distance: partial sums, RoFormer's upper bound, and the sum of cosines."""
+"""How the score changes with the distance: RoFormer's upper bound, and the sum of cosines."""
 
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_base, check_positions
+from rope_lib._checks import check_base, check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
-def partial_sums(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
-    """S_j(Delta) = sum over i < j of exp(i Delta theta_i), for j = 1 .. dim/2.
+def mean_partial_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
+    """B_d(Delta), the mean of |S_j(Delta)| over j = 1 .. dim/2: the curve of RoFormer's figure 2.
+
+    S_j(Delta) is the sum over i < j of exp(i Delta theta_i).
 
     Args:
         distances: (...,) Delta in tokens.
@@ -16,28 +18,20 @@ def partial_sums(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tenso
         base: sets the slowest pair.
 
     Returns:
-        (..., dim // 2) complex128; the last one is S_N. For many distances prefer `relative_upper_bound`.
+        (...,) float64. Memory: a few tensors of this size, however large dim is.
 
     Raises:
-        TypeError, ValueError: as `inverse_frequencies` and `cos_sin`.
+        TypeError: distances are no dense tensor, half precision or boolean; dim is no int, or base no number.
+        ValueError: dim is not positive and even, or base not above 1.
 
-    Source: Su et al. 2021, equation 36.
+    Source: Su et al. 2021, equations 36 and 37.
+
+    Example:
+        >>> mean_partial_sum(torch.tensor([0, 100]), dim=4)  # at 0 the sums are 1 and 2
+        tensor([1.5000, 1.2210], dtype=torch.float64)
     """
-    cos, sin = cos_sin(distances, inverse_frequencies(dim, base=base, device=distances.device), dtype=torch.float64)
-    return torch.complex(cos, sin).cumsum(-1)
-
-
-def relative_upper_bound(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
-    """B_d(Delta), the mean of |S_j(Delta)| over j = 1 .. dim/2: the curve of RoFormer's figure 2.
-
-    The score is at most max |h_{i+1} - h_i| times dim/2 times this (Su et al. 2021, equation 37).
-
-    Args, Raises: as `partial_sums`.
-
-    Returns:
-        (...,) float64. Memory: a few tensors of this size, however large dim is.
-    """
-    check_positions(distances)
+    check_positions(distances, "distances")
+    check_dim(dim, "dim")
     real = imaginary = total = torch.zeros((), dtype=torch.float64, device=distances.device)
     for frequency in inverse_frequencies(dim, base=base, device=distances.device).split(1):
         cos, sin = (table[..., 0] for table in cos_sin(distances, frequency, dtype=torch.float64))
@@ -46,15 +40,52 @@ def relative_upper_bound(distances: Tensor, *, dim: int, base: float = 10000.0) 
     return total / (dim // 2)
 
 
+def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor:
+    """The largest |h_{i+1} - h_i|, with h_N = 0, times N B_d(Delta): no score |sum h_i exp(i Delta theta_i)| is larger.
+
+    Args:
+        h: (N,) or (..., N), real or complex: h_i is q_i times the conjugate of k_i, pair i as complex numbers.
+        distances: (...,) Delta in tokens.
+        base: sets the slowest pair.
+
+    Returns:
+        (...,) float64.
+
+    Raises:
+        TypeError, ValueError: as `mean_partial_sum`; h is one number or empty.
+
+    Source: Su et al. 2021, equation 37.
+
+    Example:
+        >>> abel_bound(torch.tensor([1.0, 1.0]), torch.tensor([0]))  # the step from h_1 to 0 is 1; N B = 3 >= |1 + 1|
+        tensor([3.], dtype=torch.float64)
+    """
+    if not h.ndim or not h.shape[-1]:
+        raise ValueError(f"h has shape {tuple(h.shape)}; it must be (..., N), one number for each pair")
+    h = h.to(torch.complex128 if h.is_complex() else torch.float64)
+    steps = torch.cat((h, torch.zeros_like(h[..., :1])), dim=-1).diff().abs()
+    pairs = h.shape[-1]
+    return steps.amax(-1) * pairs * mean_partial_sum(distances, dim=2 * pairs, base=base)
+
+
 def cosine_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
     """C_d(Delta) = sum over i of cos(Delta theta_i): half the expected score of equal standard normal q and k.
 
-    Args, Raises: as `partial_sums`.
+    Args:
+        distances, dim, base: as in `mean_partial_sum`.
 
     Returns:
         (...,) float64. Memory: a few tensors of this size, however large dim is.
+
+    Raises:
+        TypeError, ValueError: as `mean_partial_sum`.
+
+    Example:
+        >>> cosine_sum(torch.tensor([0, 100]), dim=4)
+        tensor([2.0000, 1.4026], dtype=torch.float64)
     """
-    check_positions(distances)
+    check_positions(distances, "distances")
+    check_dim(dim, "dim")
     total = torch.zeros(distances.shape, dtype=torch.float64, device=distances.device)
     for frequency in inverse_frequencies(dim, base=base, device=distances.device).split(1):
         total += cos_sin(distances, frequency, dtype=torch.float64)[0][..., 0]
@@ -72,12 +103,17 @@ def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
         (...,) float64 on the CPU. One distance at a time (mpmath): meant for plots, not for a million of them.
 
     Raises:
-        TypeError, ValueError: as `cos_sin` and `inverse_frequencies`.
+        TypeError: distances are no dense tensor, half precision or boolean, or base is no number.
+        ValueError: base is not above 1.
         ModuleNotFoundError: mpmath is missing; it comes with sympy.
+
+    Example:
+        >>> cosine_sum_limit(torch.tensor([0, 100]))
+        tensor([1.0000, 0.4368], dtype=torch.float64)
     """
     from mpmath import ci, log  # only here: whoever does not ask for the limit does not need it
 
-    check_positions(distances)
+    check_positions(distances, "distances")
     check_base(base)
     flat = [abs(delta) for delta in distances.flatten().tolist()]
     values = [float((ci(delta) - ci(delta / base)) / log(base)) if delta else 1.0 for delta in flat]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rope_lib._checks import HALF, check_base, check_dim, check_positions
+from rope_lib._checks import check_base, check_dim, check_inv_freq, check_positions, check_table_dtype
 
 
 def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch.device | str | None = None) -> Tensor:
@@ -21,14 +21,19 @@ def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch
         the CPU.
 
     Raises:
-        TypeError, ValueError: rotary_dim is not a positive even int, or base is not above 1.
+        TypeError: rotary_dim is no int, or base no number.
+        ValueError: rotary_dim is not positive and even, or base not finite and above 1.
 
     Source: Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2 (there i counts from 1).
+
+    Example:
+        >>> inverse_frequencies(4, base=100.0)
+        tensor([1.0000, 0.1000], dtype=torch.float64)
     """
     check_dim(rotary_dim, "rotary_dim")
     check_base(base)
     exponent = torch.arange(0, rotary_dim, 2, dtype=torch.float64, device="cpu") / rotary_dim
-    return (base**-exponent).to(_float64_device(device))
+    return (float(base) ** -exponent).to(_float64_device(device))
 
 
 def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
@@ -36,6 +41,8 @@ def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.f
 
     Args:
         positions: (...,) positions m in tokens; integers, or float32/float64 (fractional and negative ones are fine).
+            Whole numbers are exact up to 2^24 in float32, and up to 2^53 in integers, which become float64. NaN and
+            infinity give NaN, as everywhere in torch: values are not looked at.
         inv_freq: (rotary_dim // 2,) float64, in rad per token.
         dtype: of the tables; float32 or float64.
 
@@ -43,18 +50,19 @@ def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.f
         cos, sin: each (..., rotary_dim // 2), on the device of `positions`.
 
     Raises:
-        TypeError: half-precision positions, frequencies or tables, which would spoil the angles.
+        TypeError: positions or inv_freq is no dense tensor, positions are half precision or boolean, inv_freq is not
+            float64, or dtype neither float32 nor float64: each would spoil the angles.
         ValueError: inv_freq is not a vector.
+
+    Example:
+        >>> cos, sin = cos_sin(torch.arange(1000, 1002), inverse_frequencies(4))
+        >>> cos
+        tensor([[ 0.5624, -0.8391],
+                [-0.3919, -0.8336]])
     """
     check_positions(positions)
-    if inv_freq.dtype != torch.float64:
-        raise TypeError(
-            f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64 "
-            "(was the module cast with .to(...), or the table made in float32?)"
-        )
-    if inv_freq.ndim != 1:
-        raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")
-    _check_table_dtype(dtype)
+    check_inv_freq(inv_freq)
+    check_table_dtype(dtype)
     return _tables(positions[..., None], inv_freq, dtype)
 
 
@@ -70,44 +78,37 @@ def _float64_device(device: torch.device | str | None) -> torch.device:
     return torch.device("cpu") if device.type == "mps" else device
 
 
-def axial_cos_sin(
-    positions: Tensor, rotary_dim: int, *, base: float = 10000.0, dtype: torch.dtype = torch.float32
-) -> tuple[Tensor, Tensor]:
+def axial_cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
     """Tables for positions with several coordinates, such as row and column: each coordinate turns pairs of its own.
 
     Args:
-        positions: (..., axes) in tokens, e.g. (row, column) of an image patch.
-        rotary_dim: a multiple of 2 * axes; the first rotary_dim / (2 axes) pairs belong to the first coordinate.
-        base, dtype: as in `inverse_frequencies` of rotary_dim / axes, and `cos_sin`.
+        positions: (..., axes) in tokens, e.g. (row, column) of an image patch: the coordinates are the last axis.
+        inv_freq: (rotary_dim // (2 * axes),) float64, the speeds by which each coordinate turns its pairs.
+        dtype: as in `cos_sin`.
 
     Returns:
-        cos, sin: each (..., rotary_dim // 2).
+        cos, sin: each (..., axes * len(inv_freq)); the first len(inv_freq) pairs belong to the first coordinate.
 
     Raises:
-        ValueError: rotary_dim does not split into pairs for each coordinate.
         TypeError: as `cos_sin`.
+        ValueError: positions have no axis of coordinates, or inv_freq is not a vector.
 
     Source: the block form of Su et al. 2021, equation 15, with one coordinate per group of blocks.
+
+    Example:
+        >>> cos, sin = axial_cos_sin(torch.tensor([[3, 5], [4, 5]]), inverse_frequencies(4))
+        >>> cos.shape  # two patches; four pairs, so eight dimensions
+        torch.Size([2, 4])
     """
     check_positions(positions)
-    axes = positions.shape[-1] if positions.ndim else 0
-    if not axes or rotary_dim % (2 * axes):
-        raise ValueError(
-            f"rotary_dim is {rotary_dim} and positions have {axes} coordinates; rotary_dim must be a multiple of "
-            f"{2 * axes} (is the last axis of positions that of the coordinates?)"
-        )
-    inv_freq = inverse_frequencies(rotary_dim // axes, base=base, device=positions.device)
-    tables = cos_sin(positions, inv_freq, dtype=dtype)
-    return tuple(table.flatten(-2) for table in tables)
+    if not positions.ndim:
+        raise ValueError("positions is one number; it must be (..., axes), e.g. one (row, column) for each patch")
+    cos, sin = cos_sin(positions, inv_freq, dtype=dtype)
+    return cos.flatten(-2), sin.flatten(-2)
 
 
 def sectioned_cos_sin(
-    positions: Tensor,
-    rotary_dim: int,
-    *,
-    sections: Sequence[int],
-    base: float = 10000.0,
-    dtype: torch.dtype = torch.float32,
+    positions: Tensor, inv_freq: Tensor, *, sections: Sequence[int], dtype: torch.dtype = torch.float32
 ) -> tuple[Tensor, Tensor]:
     """Tables for positions with several coordinates that share one spectrum: the multimodal form of Qwen2-VL.
 
@@ -115,36 +116,36 @@ def sectioned_cos_sin(
     on. Where all coordinates agree, as for text, this is `cos_sin`.
 
     Args:
-        positions: (..., axes) in tokens, e.g. (time, row, column).
-        rotary_dim: twice the sum of sections.
+        positions: (..., axes) in tokens, e.g. (time, row, column): the coordinates are the last axis. (Hugging Face's
+            position_ids have them first: movedim(0, -1).)
+        inv_freq: (rotary_dim // 2,) float64, in rad per token.
         sections: pairs of each coordinate, e.g. (16, 24, 24) for rotary_dim 128.
-        base, dtype: as in `inverse_frequencies` and `cos_sin`.
+        dtype: as in `cos_sin`.
 
     Returns:
         cos, sin: each (..., rotary_dim // 2).
 
     Raises:
-        ValueError: sections do not fit rotary_dim or the coordinates.
         TypeError: as `cos_sin`.
+        ValueError: there is not one section, a whole number that is not negative, for each coordinate; they do not add
+            up to len(inv_freq); or inv_freq is not a vector.
 
     Source: Wang et al. 2024, section 2.1; the split into sections follows the authors' code.
+
+    Example:
+        >>> cos, sin = sectioned_cos_sin(torch.tensor([[7, 0, 2]]), inverse_frequencies(16), sections=(2, 3, 3))
+        >>> cos.shape
+        torch.Size([1, 8])
     """
     check_positions(positions)
+    check_inv_freq(inv_freq)
+    check_table_dtype(dtype)
     axes = positions.shape[-1] if positions.ndim else 0
-    if 2 * sum(sections) != rotary_dim or axes != len(sections):
+    whole = all(isinstance(section, int) and section >= 0 for section in sections)
+    if not whole or sum(sections) != len(inv_freq) or axes != len(sections):
         raise ValueError(
-            f"sections are {tuple(sections)}, rotary_dim is {rotary_dim}, positions have {axes} "
-            "coordinates; there must be one section per coordinate, and sections must add up to rotary_dim // 2"
+            f"sections are {tuple(sections)}, inv_freq has {len(inv_freq)} speeds, positions have {axes} coordinates; "
+            "there must be one section per coordinate, and sections must add up to the number of speeds"
         )
-    _check_table_dtype(dtype)
-    pairs = torch.tensor(sections, device=positions.device)
-    inv_freq = inverse_frequencies(rotary_dim, base=base, device=positions.device)
-    return _tables(positions.repeat_interleave(pairs, dim=-1, output_size=rotary_dim // 2), inv_freq, dtype)
-
-
-def _check_table_dtype(dtype: torch.dtype) -> None:
-    if dtype in HALF or not dtype.is_floating_point:
-        raise TypeError(
-            f"dtype is {dtype}; tables are float32 or float64 (apply_rotary_emb rotates half-precision "
-            "tensors in float32 and rounds once)"
-        )
+    pairs = torch.tensor(tuple(sections), device=positions.device)
+    return _tables(positions.repeat_interleave(pairs, dim=-1, output_size=len(inv_freq)), inv_freq, dtype)

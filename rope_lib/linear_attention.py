@@ -1,11 +1,10 @@
 """Linear attention: softmax replaced by a product of features, so that time and memory grow linearly with the text.
 
-Weights w_ij = phi(q_i) . phi(k_j), with decay times decay^(i-j); output o_i = sum_j w'_ij v_j / sum_j w''_ij. Where the
-rotation enters w' and w'' is the argument `rotate`:
+Weights w_ij = phi(q_i) . phi(k_j), with decay times decay^(i-j); output o_i = sum_j w'_ij v_j / sum_j w''_ij. Without a
+rotation w' = w'' = w. With one, w'_ij = [R_i phi(q_i)] . [R_j phi(k_j)], and the denominator is a choice:
 
-    "none"       w'  = w'' = w                   the plain form; no positions but those that decay brings
-    "both"       w'  = w'' = [R_i phi(q_i)] . [R_j phi(k_j)]       weights can be negative, the denominator can be zero
-    "numerator"  w'  as in "both", w'' = w       the form that the RoFormer paper proposes (Su et al. 2021, equation 19)
+    denominator=True   w'' = w'   weights can be negative, and the denominator can be zero
+    denominator=False  w'' = w    the form that the RoFormer paper proposes (Su et al. 2021, equation 19)
 
 Features are rotated after phi. The other order, phi of rotated vectors, is not relative.
 """
@@ -16,23 +15,51 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import relu
 
-from rope_lib._checks import HALF, check_rotation
+from rope_lib._checks import FLOATS, HALF, check_rotation
 from rope_lib.rotary import apply_rotary_pos_emb
 
 SEGMENT = 4  # chunks that are treated in one pass
 
 
+class Rotation(NamedTuple):
+    """How features are rotated: tables as for `apply_rotary_emb`, and whether the denominator is, too.
+
+    Example:
+        >>> from rope_lib import cos_sin, inverse_frequencies
+        >>> tables = cos_sin(torch.arange(6), inverse_frequencies(4))
+        >>> Rotation(*tables, interleaved=True, denominator=False).cos.shape
+        torch.Size([6, 2])
+    """
+
+    cos: Tensor  # (seq_len, features // 2), or with as many axes as q
+    sin: Tensor
+    interleaved: bool
+    denominator: bool
+
+
 class State(NamedTuple):
     """All that linear attention remembers of the past, whatever its length."""
 
-    values: Tensor  # (..., head_dim, value_dim), sum of R_j phi(k_j) v_j^T
-    normalizer: Tensor  # (..., head_dim), sum of phi(k_j), rotated if rotate is "both"
+    values: Tensor  # (..., features, value_dim), sum of R_j phi(k_j) v_j^T
+    normalizer: Tensor  # (..., features), sum of phi(k_j), rotated if the denominator is
 
 
 def elu_plus_one(x: Tensor) -> Tensor:
-    """The positive feature map of Katharopoulos et al. 2020, equation 7."""
-    return torch.nn.functional.elu(x) + 1
+    """The feature map of Katharopoulos et al. 2020, equation 7: x + 1 above 0, e^x below; positive everywhere.
+
+    From x = -40 down it is e^-40: the product of two features is then e^-80, which float32 still holds in full.
+    (Computed as elu(x) + 1 it would be zero from -17 down, and a sum of such features nothing to divide by.)
+
+    Returns:
+        Like x.
+
+    Example:
+        >>> elu_plus_one(torch.tensor([2.0, 0.0, -1.0, -18.0]))
+        tensor([3.0000e+00, 1.0000e+00, 3.6788e-01, 1.5230e-08])
+    """
+    return x.clamp(-40, 0).exp() + relu(x)
 
 
 def linear_attention(
@@ -41,10 +68,7 @@ def linear_attention(
     v: Tensor,
     *,
     causal: bool,
-    rotate: str = "none",
-    cos: Tensor | None = None,
-    sin: Tensor | None = None,
-    interleaved: bool | None = None,
+    rotation: Rotation | None = None,
     decay: float | None = None,
     feature_map: Callable[[Tensor], Tensor] = elu_plus_one,
     chunk_size: int = 128,
@@ -53,12 +77,12 @@ def linear_attention(
 
     Args:
         q, k: (..., seq_len, head_dim).
-        v: (..., seq_len, value_dim), with the same axes in front.
+        v: (..., seq_len, value_dim), with the same axes in front and the same dtype.
         causal: position i sees positions up to i only.
-        rotate: "none", "both" or "numerator", as above.
-        cos, sin, interleaved: as in `apply_rotary_emb`; needed unless rotate is "none".
-        decay: a number in (0, 1], per step; causal only.
-        feature_map: phi, applied entry by entry.
+        rotation: None for none; else its tables turn all features.
+        decay: a number in (0, 1], per step and for all heads; causal only.
+        feature_map: phi, applied to each position alone: what it makes of several together would depend on
+            chunk_size. Features that can be zero or negative can have a denominator of zero: NaN or infinity then.
         chunk_size: tokens that are treated at once. It changes speed and rounding, not the result.
 
     Returns:
@@ -66,14 +90,21 @@ def linear_attention(
         linear in seq_len, forward and backward.
 
     Raises:
-        ValueError: the text says what arrived and what is needed.
+        TypeError: q, k and v are not floating point of one dtype; decay is no number; or as `apply_rotary_emb`.
+        ValueError: shapes do not match; decay is not in (0, 1], or not causal; chunk_size is no positive int; tables do
+            not turn all features at all positions.
+
+    Example:
+        >>> q = k = v = torch.ones(2, 6, 4)
+        >>> linear_attention(q, k, v, causal=True).shape
+        torch.Size([2, 6, 4])
     """
-    _check(q, k, v, rotate, cos, sin, interleaved, decay, causal, chunk_size)
-    if not causal:
-        rotated_q, phi_q, rotated_k, phi_k = _features(q, k, rotate, cos, sin, interleaved, feature_map)
-        numerator = rotated_q @ (rotated_k.mT @ _full(v))
-        return (numerator / (phi_q @ phi_k.sum(-2)[..., None])).to(v.dtype)
-    return _causal(None, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size)[0]
+    _check(q, k, v, decay, causal, chunk_size)
+    if causal:
+        return _causal(None, q, k, v, rotation, decay, feature_map, chunk_size)[0]
+    numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
+    numerator = numerator_q @ (numerator_k.mT @ _widened(v))
+    return (numerator / (phi_q @ phi_k.sum(-2)[..., None])).to(v.dtype)
 
 
 def linear_attention_step(
@@ -82,10 +113,7 @@ def linear_attention_step(
     k: Tensor,
     v: Tensor,
     *,
-    rotate: str = "none",
-    cos: Tensor | None = None,
-    sin: Tensor | None = None,
-    interleaved: bool | None = None,
+    rotation: Rotation | None = None,
     decay: float | None = None,
     feature_map: Callable[[Tensor], Tensor] = elu_plus_one,
     chunk_size: int = 128,
@@ -93,20 +121,36 @@ def linear_attention_step(
     """Causal linear attention as a recurrence: new tokens and the state of all before them.
 
     Args:
-        state: what the last call returned, None at the beginning.
-        q, k, v, ...: as in `linear_attention`, for the new tokens; cos and sin at their positions.
+        state: what the last call returned, None at the beginning. It does not say which rotation, decay and features it
+            was made with: they must be the same.
+        q, k, v: as in `linear_attention`, for the new tokens.
+        rotation: as there; its tables are those of the new tokens' positions.
+        decay, feature_map, chunk_size: as there.
 
     Returns:
         The outputs of the new tokens and the new state, which is float32 for half-precision inputs.
 
     Raises:
-        ValueError: as `linear_attention`.
+        TypeError: as `linear_attention`, or state is no `State`.
+        ValueError: as `linear_attention`, or state is that of other axes or sizes.
+
+    Example:
+        >>> q = k = v = torch.ones(2, 6, 4)
+        >>> first, state = linear_attention_step(None, q[:, :5], k[:, :5], v[:, :5])
+        >>> last, state = linear_attention_step(state, q[:, 5:], k[:, 5:], v[:, 5:])
+        >>> last.shape, state.values.shape
+        (torch.Size([2, 1, 4]), torch.Size([2, 4, 4]))
     """
-    _check(q, k, v, rotate, cos, sin, interleaved, decay, True, chunk_size)
-    return _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size)
+    _check(q, k, v, decay, True, chunk_size)
+    if state is not None and not isinstance(state, State):
+        raise TypeError(f"state is a {type(state).__name__}; it must be the State that the last call returned, or None")
+    return _causal(state, q, k, v, rotation, decay, feature_map, chunk_size)
 
 
-def _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size) -> tuple[Tensor, State]:
+def _causal(
+    state: State | None, q: Tensor, k: Tensor, v: Tensor, rotation: Rotation | None, decay: float | None,
+    feature_map: Callable[[Tensor], Tensor], chunk_size: int,
+) -> tuple[Tensor, State]:  # fmt: skip
     """The outputs, given the state before the first token, and the state after the last one.
 
     The text is cut into segments of some chunks each, small enough for the cache, and a last one of what is left.
@@ -114,11 +158,15 @@ def _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, c
     length, segment = q.shape[-2], SEGMENT * chunk_size
     whole = length // chunk_size * chunk_size
     sizes = [b - a for a, b in pairwise((0, *range(segment, whole, segment), whole, length)) if b > a] or [0]
+    if rotation is not None:
+        features = q[..., :1].expand(*q.shape[:-1], 2 * rotation.cos.shape[-1])  # whose number is not known yet
+        check_rotation(*rotation[:3], q=features)
     # split, not slices: the backward of a slice writes a whole tensor, and one per segment is quadratic.
-    parts = [x.split(sizes, dim=-2) if x is not None else [None] * len(sizes) for x in (q, k, v, cos, sin)]
+    tensors = (q, k, v) if rotation is None else (q, k, v, rotation.cos, rotation.sin)
     outputs, result, end = [], None, 0
-    for size, *part in zip(sizes, *parts, strict=True):
-        output, state = _segment(state, *part, rotate, interleaved, decay, feature_map, chunk_size)
+    for size, q_part, k_part, v_part, *tables in zip(sizes, *(x.split(sizes, dim=-2) for x in tensors), strict=True):
+        turn = rotation and Rotation(*tables, *rotation[2:])
+        output, state = _segment(state, q_part, k_part, v_part, turn, decay, feature_map, chunk_size)
         if len(sizes) == 1:
             return output, state
         if result is None and not output.requires_grad:  # outputs go where they belong at once: half the memory
@@ -128,15 +176,23 @@ def _causal(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, c
     return torch.cat(outputs, dim=-2) if result is None else result, state
 
 
-def _segment(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, chunk_size) -> tuple[Tensor, State]:
-    dtype, v = v.dtype, _full(v)
-    rotated_q, phi_q, rotated_k, phi_k = _features(q, k, rotate, cos, sin, interleaved, feature_map)
+def _segment(
+    state: State | None, q: Tensor, k: Tensor, v: Tensor, rotation: Rotation | None, decay: float | None,
+    feature_map: Callable[[Tensor], Tensor], chunk_size: int,
+) -> tuple[Tensor, State]:  # fmt: skip
+    dtype, v = v.dtype, _widened(v)
+    numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
+    shapes = (*phi_k.shape[:-2], phi_k.shape[-1], v.shape[-1]), (*phi_k.shape[:-2], phi_k.shape[-1])
     if state is None:
-        none = phi_k[..., :0, :]  # no tokens: sums that are zero, of the right shape
-        state = State(none.mT @ v[..., :0, :], none.sum(-2))
+        state = State(*(phi_k.new_zeros(shape) for shape in shapes))
+    elif tuple(part.shape for part in state) != shapes:
+        raise ValueError(
+            f"state has shapes {tuple(state.values.shape)} and {tuple(state.normalizer.shape)}; for these tokens they "
+            f"must be {shapes[0]} and {shapes[1]} (is it the state of another batch?)"
+        )
     chunk = chunk_size if q.shape[-2] % chunk_size == 0 else q.shape[-2]
-    numerator, values = _weighted_sums(rotated_q, rotated_k, v, state.values, decay, chunk)
-    if decay is None:
+    numerator, values = _weighted_sums(numerator_q, numerator_k, v, state.values, decay, chunk)
+    if decay is None:  # half as long again with the general way below
         sums = torch.cat((state.normalizer[..., None, :], phi_k), dim=-2).cumsum(-2)
         output = numerator / (phi_q * sums[..., 1:, :]).sum(-1, keepdim=True)
         return output.to(dtype), State(values, sums[..., -1, :])
@@ -145,10 +201,13 @@ def _segment(state, q, k, v, cos, sin, rotate, interleaved, decay, feature_map, 
     return (numerator / denominator).to(dtype), State(values, normalizer[..., 0])
 
 
-def _weighted_sums(q, k, v, state, decay, chunk) -> tuple[Tensor, Tensor]:
+def _weighted_sums(
+    q: Tensor, k: Tensor, v: Tensor, state: Tensor, decay: float | None, chunk: int
+) -> tuple[Tensor, Tensor]:
     """Sums over j <= i of decay^(i-j) (q_i . k_j) v_j, continued from a state, and the state at the end.
 
-    Inside a chunk the weights are a chunk x chunk matrix; what lies before the chunk enters through its state.
+    `reference.weighted_sums` is the same chunk after chunk. Here all chunks are one axis, and the states between them
+    come from a product with the matrix of decays.
     """
     q, k, v = (x.unflatten(-2, (x.shape[-2] // chunk, chunk)) for x in (q, k, v))
     inside = _decay_matrix(chunk, decay, q)  # [i, j] = decay^(i-j), zero for j > i
@@ -170,38 +229,41 @@ def _decay_matrix(size: int, decay: float | None, like: Tensor) -> Tensor:
     return (decay ** steps.clamp(min=0)).tril()
 
 
-def _features(q, k, rotate, cos, sin, interleaved, feature_map) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Features for the numerator and for the denominator: rotated_q, phi_q, rotated_k, phi_k."""
-    phi_q, phi_k = feature_map(_full(q)), feature_map(_full(k))
-    if rotate == "none":
-        return phi_q, phi_q, phi_k, phi_k
-    rotated_q, rotated_k = apply_rotary_pos_emb(phi_q, phi_k, cos, sin, interleaved=interleaved)
-    return (rotated_q, rotated_q, rotated_k, rotated_k) if rotate == "both" else (rotated_q, phi_q, rotated_k, phi_k)
+def _features(
+    q: Tensor, k: Tensor, rotation: Rotation | None, feature_map: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Features of q and k for the numerator, and for the denominator."""
+    phi_q, phi_k = feature_map(_widened(q)), feature_map(_widened(k))
+    if rotation is None:
+        return phi_q, phi_k, phi_q, phi_k
+    cos, sin, interleaved, denominator = rotation
+    if 2 * cos.shape[-1] != phi_q.shape[-1]:
+        raise ValueError(
+            f"there are {phi_q.shape[-1]} features, and cos has {cos.shape[-1]} columns; it must have one for each two"
+        )
+    rotated = apply_rotary_pos_emb(phi_q, phi_k, cos, sin, interleaved=interleaved)
+    return rotated + (rotated if denominator else (phi_q, phi_k))
 
 
-def _full(x: Tensor) -> Tensor:
+def _widened(x: Tensor) -> Tensor:
     """Half precision as float32: a long sum in bfloat16 stops growing, one in float16 overflows."""
     return x.float() if x.dtype in HALF else x
 
 
-def _check(q, k, v, rotate, cos, sin, interleaved, decay, causal, chunk_size) -> None:
+def _check(q: Tensor, k: Tensor, v: Tensor, decay: float | None, causal: bool, chunk_size: int) -> None:
+    if not (q.dtype in FLOATS and q.dtype == k.dtype == v.dtype):
+        raise TypeError(
+            f"q, k and v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; they must be floating point, and equal"
+        )
     if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; they must be "
             "(..., seq_len, head_dim), the same, and (..., seq_len, value_dim) "
             "(fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))"
         )
-    if rotate not in ("none", "both", "numerator"):
-        raise ValueError(f"rotate is {rotate!r}; it must be 'none', 'both' or 'numerator'")
-    given = [name for name, value in (("cos", cos), ("sin", sin), ("interleaved", interleaved)) if value is not None]
-    if len(given) != (0 if rotate == "none" else 3):
-        raise ValueError(
-            f"rotate is {rotate!r} and given are {given or 'none'} of cos, sin, interleaved; "
-            "a rotation needs all three, and 'none' takes none"
-        )
-    if rotate != "none":
-        check_rotation(q, cos, sin)
+    if decay is not None and not isinstance(decay, int | float):
+        raise TypeError(f"decay is a {type(decay).__name__}; it must be one number, for all heads")
     if decay is not None and not (causal and 0 < decay <= 1):
         raise ValueError(f"decay is {decay} and causal {causal}; decay must be in (0, 1], and it needs causal=True")
-    if not chunk_size > 0:
-        raise ValueError(f"chunk_size is {chunk_size}; it must be a positive number of tokens")
+    if not isinstance(chunk_size, int) or chunk_size < 1:
+        raise ValueError(f"chunk_size is {chunk_size}; it must be a positive number of tokens, an int")

@@ -3,6 +3,8 @@
 from cmath import rect
 from math import cos, exp, log, pi, sin, sqrt
 
+from torch import Tensor, arange, cat, zeros
+
 Vector = list[float]
 
 
@@ -66,12 +68,13 @@ def linear_attention(
     *,
     feature_map,
     causal: bool,
-    rotate: str,
+    rotated: bool,
+    denominator: bool,
     interleaved: bool,
     decay: float = 1.0,
     base: float = 10000.0,
 ) -> list[Vector]:
-    """The three forms of linear attention for one head, positions 0, 1, ...: two loops over the text."""
+    """Linear attention for one head, positions 0, 1, ...: two loops. Weights are rotated or not, and so are sums."""
     outputs = []
     for i, query in enumerate(q):
         phi_q = [feature_map(x) for x in query]
@@ -82,10 +85,26 @@ def linear_attention(
             phi_k = [feature_map(x) for x in key]
             plain = dot(phi_q, phi_k) * decay ** (i - j)
             turned = score(phi_q, phi_k, i, j, interleaved=interleaved, base=base) * decay ** (i - j)
-            weight = plain if rotate == "none" else turned
+            weight = turned if rotated else plain
             total = [t + weight * x for t, x in zip(total, v[j], strict=True)]
-            normalizer += turned if rotate == "both" else plain
+            normalizer += turned if denominator else plain
         outputs.append([t / normalizer for t in total])
+    return outputs
+
+
+def weighted_sums(q: Tensor, k: Tensor, v: Tensor, *, chunk: int, decay: float = 1.0) -> Tensor:
+    """Sums over j <= i of decay^(i-j) (q_i . k_j) v_j, one chunk of the text after the other.
+
+    q, k: (seq_len, features), v: (seq_len, value_dim). Inside a chunk the weights are a small matrix; what lies before
+    it enters through the state. This is the step between the two loops above and `rope_lib.linear_attention`.
+    """
+    state, outputs = zeros(k.shape[1], v.shape[1], dtype=v.dtype), zeros(0, v.shape[1], dtype=v.dtype)
+    for q_now, k_now, v_now in zip(q.split(chunk), k.split(chunk), v.split(chunk), strict=True):
+        steps = arange(len(q_now), dtype=v.dtype)[:, None]
+        inside = (decay ** (steps - steps.T).clamp(min=0)).tril()
+        sums = (q_now @ k_now.T * inside) @ v_now + decay ** (steps + 1) * (q_now @ state)
+        state = decay ** len(k_now) * state + (decay ** steps.flip(0) * k_now).T @ v_now
+        outputs = cat((outputs, sums))
     return outputs
 
 

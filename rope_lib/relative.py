@@ -1,7 +1,7 @@
 """The family of relative encodings: scores and biases that depend on the distance between query and key.
 
-Everywhere `distances` is the integer tensor m - n, query minus key, of shape (q_len, k_len): see `distances`. Scores
-are what softmax receives, scaling included; biases are added to scores.
+Everywhere `distances` is the integer tensor m - n, query minus key, of shape (q_len, k_len): `relative_distances` makes
+it. Scores are what softmax receives, scaling included; biases are added to scores.
 """
 
 import math
@@ -9,10 +9,29 @@ import math
 import torch
 from torch import Tensor
 
+from rope_lib._checks import WHOLE, check_positions
 
-def distances(q_positions: Tensor, k_positions: Tensor) -> Tensor:
-    """m - n for each query position m and key position n: (..., q_len), (..., k_len) -> (..., q_len, k_len)."""
-    return q_positions[..., :, None] - k_positions[..., None, :]
+
+def relative_distances(q_positions: Tensor, k_positions: Tensor) -> Tensor:
+    """m - n for each query position m and key position n: (..., q_len), (..., k_len) -> (..., q_len, k_len).
+
+    Query minus key: transformers' T5 counts key minus query.
+
+    Returns:
+        int64 for integers, also unsigned ones; else the wider of the two types.
+
+    Raises:
+        TypeError: positions are no dense tensors, half precision or boolean.
+
+    Example:
+        >>> relative_distances(torch.arange(2, 4), torch.arange(4))
+        tensor([[ 2,  1,  0, -1],
+                [ 3,  2,  1,  0]])
+    """
+    check_positions(q_positions, "q_positions")
+    check_positions(k_positions, "k_positions")
+    q, k = (x if x.is_floating_point() else x.long() for x in (q_positions, k_positions))
+    return q[..., :, None] - k[..., None, :]
 
 
 def shaw_scores(q: Tensor, k: Tensor, table: Tensor, distances: Tensor) -> Tensor:
@@ -27,16 +46,28 @@ def shaw_scores(q: Tensor, k: Tensor, table: Tensor, distances: Tensor) -> Tenso
         (..., q_len, k_len).
 
     Raises:
-        ValueError: the table has an even number of rows, or distances do not match q and k.
+        TypeError: distances are not whole numbers.
+        ValueError: the table has an even number of rows, another width or more axes, or distances do not match.
 
     Source: Shaw et al. 2018, equation 4 and section 3.2.
+
+    Example:
+        >>> words = torch.arange(3)
+        >>> table = torch.tensor([[-1.0], [0.0], [1.0]])  # head_dim 1, K = 1: keys before, at and after the query
+        >>> shaw_scores(torch.ones(3, 1), torch.zeros(3, 1), table, relative_distances(words, words))
+        tensor([[ 0.,  1.,  1.],
+                [-1.,  0.,  1.],
+                [-1., -1.,  0.]])
     """
     _check_scores(q, k, distances)
-    reach, even = divmod(len(table) - 1, 2)
-    if even:
-        raise ValueError(f"table has {len(table)} rows; it must have 2K + 1, for clipped distances -K .. K")
-    rows = (-distances).clamp(-reach, reach) + reach
-    return (q @ k.mT + _pick(q @ table.mT, rows)) / math.sqrt(q.shape[-1])
+    if table.ndim != 2 or table.shape[1] != q.shape[-1] or len(table) % 2 == 0:
+        raise ValueError(
+            f"table has shape {tuple(table.shape)}; it must be (2K + 1, {q.shape[-1]}), a vector for each clipped "
+            "distance -K .. K, the same for all heads"
+        )
+    reach = len(table) // 2
+    rows = (-distances.long()).clamp(-reach, reach) + reach
+    return (q @ k.mT + _gather_distances(q @ table.mT, rows)) / math.sqrt(q.shape[-1])
 
 
 def transformer_xl_scores(
@@ -48,23 +79,38 @@ def transformer_xl_scores(
         q, k: (..., q_len, head_dim), (..., k_len, head_dim).
         table: (num_distances, head_dim); row m - n is W_r applied to the sinusoidal code of m - n. Causal use only:
             keys after the query get row 0, which a causal mask then hides.
-        content_bias, position_bias: u and v, (head_dim,).
+        content_bias, position_bias: u and v, (head_dim,), or one for each head, (heads, 1, head_dim).
         distances: (q_len, k_len), less than num_distances.
 
     Returns:
-        (..., q_len, k_len).
+        (..., q_len, k_len). On a GPU the call waits for the largest distance.
 
     Raises:
-        ValueError: distances do not match q and k, or reach beyond the table.
+        TypeError: distances are not whole numbers.
+        ValueError: distances do not match q and k, or reach beyond the table; a bias has another shape.
 
     Source: Dai et al. 2019, section 3.3.
+
+    Example:
+        >>> words, zero = torch.arange(3), torch.zeros(1)
+        >>> table = torch.tensor([[0.0], [1.0], [2.0]])
+        >>> steps = relative_distances(words, words)
+        >>> transformer_xl_scores(torch.ones(3, 1), torch.zeros(3, 1), table, zero, zero, steps).tril()
+        tensor([[0., 0., 0.],
+                [1., 0., 0.],
+                [2., 1., 0.]])
     """
     _check_scores(q, k, distances)
+    for name, bias in (("content_bias", content_bias), ("position_bias", position_bias)):
+        if bias.shape[-1:] != q.shape[-1:] or (bias.ndim > 1 and bias.shape[-2] != 1):  # else one per position
+            raise ValueError(
+                f"{name} has shape {tuple(bias.shape)}; it must be ({q.shape[-1]},), or (heads, 1, {q.shape[-1]})"
+            )
     if distances.numel() and distances.max() >= len(table):
         raise ValueError(
             f"distances reach {distances.max()}, but table has {len(table)} rows; it needs one per distance"
         )
-    by_distance = _pick((q + position_bias) @ table.mT, distances.clamp(min=0))
+    by_distance = _gather_distances((q + position_bias) @ table.mT, distances.long().clamp(min=0))
     return ((q + content_bias) @ k.mT + by_distance) / math.sqrt(q.shape[-1])
 
 
@@ -82,6 +128,10 @@ def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) ->
         ValueError: the positions do not match q and k.
 
     Source: Ke et al. 2021, equation 7.
+
+    Example:
+        >>> tupe_scores(torch.ones(1, 2), torch.ones(1, 2), torch.ones(1, 2), torch.ones(1, 2))
+        tensor([[2.]])
     """
     if position_q.shape[-2:] != q.shape[-2:] or position_k.shape[-2:] != k.shape[-2:]:
         raise ValueError(
@@ -103,19 +153,30 @@ def deberta_scores(q: Tensor, k: Tensor, relative_q: Tensor, relative_k: Tensor,
         (..., q_len, k_len).
 
     Raises:
+        TypeError: distances are not whole numbers.
         ValueError: the tables differ in shape or have an odd number of rows, or distances do not match q and k.
 
     Source: He et al. 2021, equations 3 and 4.
+
+    Example:
+        >>> words, table = torch.arange(2), torch.tensor([[-1.0], [1.0]])  # K = 1: the query before, or not
+        >>> steps = relative_distances(words, words)
+        >>> (3**0.5 * deberta_scores(torch.ones(2, 1), torch.zeros(2, 1), table, table, steps)).round()
+        tensor([[ 1., -1.],
+                [ 1.,  1.]])
     """
     _check_scores(q, k, distances)
-    reach, odd = divmod(len(relative_k), 2)
-    if odd or relative_q.shape != relative_k.shape:
+    if relative_k.ndim != 2 or len(relative_k) % 2 or relative_q.shape != relative_k.shape:
         raise ValueError(
             f"relative_q has shape {tuple(relative_q.shape)}, relative_k {tuple(relative_k.shape)}; both must be "
             "(2K, head_dim)"
         )
-    forth, back = ((sign * distances + reach).clamp(0, 2 * reach - 1) for sign in (1, -1))
-    by_query, by_key = _pick(q @ relative_k.mT, forth), _pick(k @ relative_q.mT, back.mT).mT
+    last = len(relative_k) - 1
+    distances = distances.long()
+    row_for_query = (distances + len(relative_k) // 2).clamp(0, last)
+    row_for_key = (-distances + len(relative_k) // 2).clamp(0, last)
+    by_query = _gather_distances(q @ relative_k.mT, row_for_query)
+    by_key = _gather_distances(k @ relative_q.mT, row_for_key.mT).mT
     return (q @ k.mT + by_query + by_key) / math.sqrt(3 * q.shape[-1])
 
 
@@ -123,19 +184,26 @@ def t5_bucket(distances: Tensor, *, bidirectional: bool, num_buckets: int = 32, 
     """The bucket of each distance: exact when near, logarithmic when far, one for all beyond max_distance.
 
     Args:
-        distances: (q_len, k_len), m - n.
+        distances: (...,) whole numbers, m - n: query minus key.
         bidirectional: keys after the query have buckets of their own (encoders); else they fall into bucket 0.
         num_buckets: of both directions together.
         max_distance: in tokens.
 
     Returns:
-        (q_len, k_len) int64 in 0 .. num_buckets - 1.
+        (...,) int64 in 0 .. num_buckets - 1.
 
     Raises:
+        TypeError: distances are not whole numbers.
         ValueError: num_buckets is odd where it is split, or leaves no room for the logarithmic part.
 
     Source: Raffel et al. 2020, section 2.1, and the authors' code.
+
+    Example:
+        >>> t5_bucket(torch.tensor([-5, 0, 3, 20, 500]), bidirectional=False)
+        tensor([ 0,  0,  3, 17, 31])
     """
+    _check_whole(distances)
+    distances = distances.long()
     after = torch.zeros_like(distances)
     if bidirectional:
         if num_buckets % 2:
@@ -154,11 +222,22 @@ def t5_bucket(distances: Tensor, *, bidirectional: bool, num_buckets: int = 32, 
 def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distance: int = 128) -> Tensor:
     """One learned number per head and bucket: (num_buckets, heads), (q_len, k_len) -> (heads, q_len, k_len).
 
+    Table and distances decide the number of heads: a table (heads, num_buckets) would pass as one for other heads.
+
     Raises:
-        ValueError: as `t5_bucket`, or distances have not two axes.
+        TypeError: distances are not whole numbers.
+        ValueError: as `t5_bucket`; distances have not two axes, or the table has not.
 
     Source: Raffel et al. 2020, section 2.1. T5 does not scale its scores by 1/sqrt(head_dim).
+
+    Example:
+        >>> words, table = torch.arange(2), torch.arange(32.0)[:, None]  # one head; each bucket's number
+        >>> t5_bias(table, relative_distances(words, words), bidirectional=True)
+        tensor([[[ 0., 17.],
+                 [ 1.,  0.]]])
     """
+    if table.ndim != 2:
+        raise ValueError(f"table has shape {tuple(table.shape)}; it must be (num_buckets, heads)")
     _check_distances(distances)
     buckets = t5_bucket(distances, bidirectional=bidirectional, num_buckets=len(table), max_distance=max_distance)
     return table[buckets].movedim(-1, 0)
@@ -174,6 +253,10 @@ def alibi_slopes(num_heads: int) -> Tensor:
         ValueError: num_heads is not positive.
 
     Source: Press et al. 2022, section 3; the filling follows the authors' code.
+
+    Example:
+        >>> alibi_slopes(4)
+        tensor([0.2500, 0.0625, 0.0156, 0.0039], dtype=torch.float64)
     """
     if num_heads < 1:
         raise ValueError(f"num_heads is {num_heads}; it must be positive")
@@ -187,12 +270,18 @@ def alibi_bias(distances: Tensor, slopes: Tensor) -> Tensor:
     """-slope |m - n|: (q_len, k_len), (heads,) -> (heads, q_len, k_len) float64.
 
     Raises:
-        ValueError: distances have not two axes.
+        ValueError: distances have not two axes, or slopes more than one.
 
     Source: Press et al. 2022, section 3.
+
+    Example:
+        >>> alibi_bias(torch.tensor([[2, 1, 0]]), alibi_slopes(1))
+        tensor([[[-0.0078, -0.0039, -0.0000]]], dtype=torch.float64)
     """
     _check_distances(distances)
-    return -slopes.to(distances.device)[:, None, None] * distances.abs()
+    if slopes.ndim != 1:
+        raise ValueError(f"slopes has shape {tuple(slopes.shape)}; it must be (heads,)")
+    return -slopes.to(distances.device)[:, None, None] * distances.double().abs()
 
 
 def _check_distances(distances: Tensor) -> None:
@@ -200,12 +289,18 @@ def _check_distances(distances: Tensor) -> None:
         raise ValueError(f"distances has shape {tuple(distances.shape)}; it must be (q_len, k_len), one text at a time")
 
 
-def _pick(by_row: Tensor, rows: Tensor) -> Tensor:
+def _gather_distances(by_row: Tensor, rows: Tensor) -> Tensor:
     """Entry rows[m, n] of each row m of by_row, (..., q_len, num_rows): no (q_len, k_len, head_dim) is built."""
     return by_row.gather(-1, rows.expand(*by_row.shape[:-1], rows.shape[-1]))
 
 
+def _check_whole(distances: Tensor) -> None:
+    if distances.dtype not in WHOLE:
+        raise TypeError(f"distances has dtype {distances.dtype}; rows of a table are counted by integers: use .long()")
+
+
 def _check_scores(q: Tensor, k: Tensor, distances: Tensor) -> None:
+    _check_whole(distances)
     if q.shape[-1] != k.shape[-1] or distances.shape != (q.shape[-2], k.shape[-2]):
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, distances {tuple(distances.shape)}; they must be "

@@ -1,8 +1,8 @@
 """Frequencies for contexts longer than the trained one, in the parameter names of the field.
 
-Each function returns inv_freq for `cos_sin` or `RotaryEmbedding(..., inv_freq=...)`; YaRN and LongRoPE also return the
-attention_factor by which the tables are multiplied. Shapes: inv_freq is (rotary_dim // 2,) float64, in rad per token,
-on the CPU. `factor` is the new length over the trained one.
+Each `*_scaling` returns inv_freq, (rotary_dim // 2,) float64, in rad per token, on the CPU, for `cos_sin` or
+`RotaryEmbedding(..., inv_freq=...)`. YaRN and LongRoPE go with an attention factor, by which the tables are multiplied.
+`factor` is the new length over the trained one. `frequencies_from_config` chooses by a model's configuration.
 """
 
 import math
@@ -11,17 +11,24 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_dim, check_positions
+from rope_lib._checks import check_base, check_dim, check_factor, check_length, check_positions
 from rope_lib.frequencies import inverse_frequencies
 
 
 def linear_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Tensor:
-    """Position interpolation: all speeds divided by factor (Chen et al. 2023, section 2.3).
+    """Position interpolation: all speeds divided by factor.
 
     Raises:
-        ValueError: factor is below 1, or as `inverse_frequencies`.
+        TypeError: as `inverse_frequencies`.
+        ValueError: factor is below 1 or infinite, or as `inverse_frequencies`.
+
+    Source: Chen et al. 2023, section 2.3.
+
+    Example:
+        >>> linear_scaling(4, factor=2.0)
+        tensor([0.5000, 0.0050], dtype=torch.float64)
     """
-    _check_factor(factor)
+    check_factor(factor)
     return inverse_frequencies(rotary_dim, base=base, device="cpu") / factor
 
 
@@ -29,15 +36,25 @@ def ntk_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Ten
     """NTK-aware: base * factor^(d / (d - 2)). The fastest speed stays, the slowest is divided by factor.
 
     Raises:
-        ValueError: factor is below 1, rotary_dim is 2 (one speed cannot both stay and shrink), or as
-            `inverse_frequencies`.
+        TypeError: as `inverse_frequencies`.
+        ValueError: factor is below 1 or infinite, rotary_dim is 2 (one speed cannot both stay and shrink), the new base
+            is too large for a float, or as `inverse_frequencies`.
 
     Source: Peng et al. 2023, section 3.1.
+
+    Example:
+        >>> ntk_scaling(4, factor=2.0)
+        tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    _check_factor(factor)
+    check_dim(rotary_dim, "rotary_dim")
+    check_base(base)
+    check_factor(factor)
     if rotary_dim == 2:
         raise ValueError("rotary_dim is 2; NTK-aware scaling needs at least 4, a fastest and a slowest pair")
-    return inverse_frequencies(rotary_dim, base=base * factor ** (rotary_dim / (rotary_dim - 2)), device="cpu")
+    power = rotary_dim / (rotary_dim - 2)
+    if math.log(base) + power * math.log(factor) > 700:
+        raise ValueError(f"factor is {factor:g}; base * factor^{power:g} is too large for a float")
+    return inverse_frequencies(rotary_dim, base=base * factor**power, device="cpu")
 
 
 def dynamic_ntk_scaling(
@@ -49,12 +66,19 @@ def dynamic_ntk_scaling(
     for a shorter text are then wrong, so cache keys before rotating them.
 
     Raises:
-        ValueError: as `ntk_scaling`, or a length is not positive.
+        TypeError: as `inverse_frequencies`.
+        ValueError: as `ntk_scaling`, or a length is not a positive number.
+
+    Source: the models' code; Peng et al. 2023, section 3.3, names the idea (there the factor is the ratio of lengths).
+
+    Example:
+        >>> dynamic_ntk_scaling(4, factor=2.0, seq_len=3072, max_position_embeddings=2048)
+        tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    _check_factor(factor)
-    _check_length(seq_len, "seq_len")
-    _check_length(max_position_embeddings, "max_position_embeddings")
-    stretch = factor * max(seq_len, max_position_embeddings) / max_position_embeddings - (factor - 1)
+    check_factor(factor)
+    check_length(seq_len, "seq_len")
+    check_length(max_position_embeddings, "max_position_embeddings")
+    stretch = 1 + factor * (max(seq_len, max_position_embeddings) / max_position_embeddings - 1)
     return ntk_scaling(rotary_dim, factor=stretch, base=base)
 
 
@@ -72,14 +96,25 @@ def ntk_by_parts_scaling(
     A pair with at least beta_fast turns keeps its speed, one with at most beta_slow turns is divided by factor, and in
     between the weight is linear in the number of turns.
 
+    Args:
+        factor: at least 1.
+        original_max_position_embeddings: the trained length, in tokens.
+        beta_fast, beta_slow: turns in the trained length.
+
     Raises:
-        ValueError: as `linear_scaling`; the length is not positive; beta_fast is not above beta_slow.
+        TypeError: as `inverse_frequencies`.
+        ValueError: as `linear_scaling`; the length is not a positive number; beta_fast is below beta_slow, or
+            beta_slow not above 0.
 
     Source: Peng et al. 2023, section 3.2.
+
+    Example:
+        >>> ntk_by_parts_scaling(4, factor=2.0, original_max_position_embeddings=2048)  # 326 turns, and 3.3
+        tensor([1.0000, 0.0054], dtype=torch.float64)
     """
     inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
     turns = original_max_position_embeddings * inv_freq / (2 * math.pi)
-    keep = ((turns - beta_slow) / (beta_fast - beta_slow)).clamp(0, 1)
+    keep = ((turns - beta_slow) / max(beta_fast - beta_slow, 1e-9)).clamp(0, 1)  # equal: a step
     return torch.lerp(interpolated, inv_freq, keep)
 
 
@@ -95,7 +130,11 @@ def llama3_scaling(
     """The scaling of Llama 3.1: NTK-by-parts under other names, with 4 turns in the place of 32.
 
     Raises:
-        ValueError: as `ntk_by_parts_scaling`.
+        TypeError, ValueError: as `ntk_by_parts_scaling`.
+
+    Example:
+        >>> torch.equal(llama3_scaling(128, factor=1.0), inverse_frequencies(128, base=500000.0))
+        True
     """
     return ntk_by_parts_scaling(
         rotary_dim,
@@ -114,25 +153,26 @@ def yarn_scaling(
     original_max_position_embeddings: int,
     beta_fast: float = 32.0,
     beta_slow: float = 1.0,
-    attention_factor: float | None = None,
     truncate: bool = True,
     base: float = 10000.0,
-) -> tuple[Tensor, float]:
-    """YaRN as it is deployed: the ramp is linear in the *index* of the pair, from one turn count to the other.
+) -> Tensor:
+    """The speeds of YaRN as it is deployed: the ramp is linear in the *index* of the pair, between two turn counts.
+
+    They go with `yarn_attention_factor`.
 
     Args:
         beta_fast, beta_slow: turns in the trained length at which the ramp begins and ends.
-        attention_factor: multiplies the tables, so that scores grow by its square; None means 0.1 ln(factor) + 1.
         truncate: round the ends of the ramp outwards to whole pairs, as the authors' code does.
 
-    Returns:
-        inv_freq and attention_factor.
-
     Raises:
-        ValueError: as `ntk_by_parts_scaling`.
+        TypeError, ValueError: as `ntk_by_parts_scaling`.
 
-    Source: Peng et al. 2023, sections 3.2 and 3.4; the ramp follows the authors' code, where the paper's is linear in
-    the number of turns (`ntk_by_parts_scaling`).
+    Source: Peng et al. 2023, section 3.2; the ramp follows the authors' code, where the paper's is linear in the number
+    of turns (`ntk_by_parts_scaling`).
+
+    Example:
+        >>> yarn_scaling(4, factor=2.0, original_max_position_embeddings=2048)
+        tensor([1.0000, 0.0075], dtype=torch.float64)
     """
     inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
     first, last = (
@@ -144,58 +184,91 @@ def yarn_scaling(
     first, last = max(first, 0), min(last, rotary_dim - 1)
     pair = torch.arange(rotary_dim // 2, dtype=torch.float64, device="cpu")
     interpolate = ((pair - first) / max(last - first, 0.001)).clamp(0, 1)
-    if attention_factor is None:
-        attention_factor = 0.1 * math.log(factor) + 1
-    return torch.lerp(inv_freq, interpolated, interpolate), attention_factor
+    return torch.lerp(inv_freq, interpolated, interpolate)
 
 
-def longrope_scaling(
-    rotary_dim: int,
-    *,
-    factors: Sequence[float],
-    factor: float,
-    original_max_position_embeddings: int,
-    attention_factor: float | None = None,
-    base: float = 10000.0,
-) -> tuple[Tensor, float]:
-    """LongRoPE: each speed divided by a factor of its own, found by a search.
+def yarn_attention_factor(factor: float, *, mscale: float = 1.0, mscale_all_dim: float = 0.0) -> float:
+    """0.1 ln(factor) + 1, by which YaRN multiplies the tables, so that scores grow by its square.
+
+    Args:
+        factor: at least 1.
+        mscale, mscale_all_dim: DeepSeek's: the ratio of 0.1 mscale ln(factor) + 1 to the same with mscale_all_dim.
+            (DeepSeek's models also multiply their scores by the square of the latter, outside of the rotation.)
+
+    Raises:
+        ValueError: factor is below 1 or infinite, or a scale is negative.
+
+    Source: Peng et al. 2023, equation 22; the ratio is that of DeepSeek's code.
+
+    Example:
+        >>> round(yarn_attention_factor(4.0), 4)
+        1.1386
+    """
+    check_factor(factor)
+    if min(mscale, mscale_all_dim) < 0:
+        raise ValueError(f"mscale is {mscale}, mscale_all_dim {mscale_all_dim}; neither may be negative")
+    return (0.1 * mscale * math.log(factor) + 1) / (0.1 * mscale_all_dim * math.log(factor) + 1)
+
+
+def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float = 10000.0) -> Tensor:
+    """The speeds of LongRoPE: each divided by a factor of its own, found by a search.
+
+    They go with `longrope_attention_factor`.
 
     Args:
         factors: rotary_dim // 2 numbers, the long_factor or short_factor of a model's configuration.
-        attention_factor: multiplies the tables; None means sqrt(1 + ln(factor) / ln(original_max_position_embeddings)).
-
-    Returns:
-        inv_freq and attention_factor.
 
     Raises:
-        ValueError: as `linear_scaling`; the length is not above 1; factors has the wrong length or a number that is
-            not positive.
+        TypeError: as `inverse_frequencies`.
+        ValueError: factors has the wrong length or a number that is not positive, or as `inverse_frequencies`.
 
-    Source: Ding et al. 2024, section 3; the default attention_factor is that of the models' code.
+    Source: Ding et al. 2024, section 3.
+
+    Example:
+        >>> longrope_scaling(4, factors=[1.0, 2.0])
+        tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    _check_factor(factor)
-    if not original_max_position_embeddings > 1:  # its logarithm is divided by
-        raise ValueError(f"original_max_position_embeddings is {original_max_position_embeddings}; it must be above 1")
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
-    if len(factors) != len(inv_freq) or min(factors) <= 0:
+    if len(factors) != len(inv_freq) or not min(factors) > 0:
         raise ValueError(
             f"factors has {len(factors)} numbers, the smallest {min(factors, default=None)}; it must have "
             f"rotary_dim // 2 = {len(inv_freq)} positive ones"
         )
-    if attention_factor is None:
-        attention_factor = math.sqrt(1 + math.log(factor) / math.log(original_max_position_embeddings))
-    return inv_freq / torch.tensor(factors, dtype=torch.float64, device="cpu"), attention_factor
+    return inv_freq / torch.tensor(tuple(factors), dtype=torch.float64, device="cpu")
+
+
+def longrope_attention_factor(factor: float, *, original_max_position_embeddings: int) -> float:
+    """sqrt(1 + ln(factor) / ln(original_max_position_embeddings)), by which LongRoPE's models multiply the tables.
+
+    Raises:
+        ValueError: factor is below 1 or infinite, or the length not a number above 1.
+
+    Source: the code of the Phi-3 models.
+
+    Example:
+        >>> round(longrope_attention_factor(32.0, original_max_position_embeddings=4096), 4)
+        1.1902
+    """
+    check_factor(factor)
+    if not 1 < original_max_position_embeddings < math.inf:  # its logarithm is divided by
+        raise ValueError(f"original_max_position_embeddings is {original_max_position_embeddings}; it must be above 1")
+    return math.sqrt(1 + math.log(factor) / math.log(original_max_position_embeddings))
 
 
 def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base: float = 10000.0) -> Tensor:
-    """p-RoPE: the fraction partial_rotary_factor of the pairs (rounded down), the fastest, keep their speeds.
+    """p-RoPE: the fraction partial_rotary_factor of the pairs, the fastest, keep their speeds; the others stand still.
 
-    The others stand still.
+    The number of pairs is rounded down, as deployed: 0.29 of 100 pairs are 28, for 0.29 * 100 is 28.999999999999996.
 
     Raises:
+        TypeError: as `inverse_frequencies`.
         ValueError: partial_rotary_factor is not between 0 and 1, or as `inverse_frequencies`.
 
     Source: Barbero et al. 2024, section 6.
+
+    Example:
+        >>> proportional_scaling(8, partial_rotary_factor=0.5)
+        tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64)
     """
     if not 0 <= partial_rotary_factor <= 1:
         raise ValueError(f"partial_rotary_factor is {partial_rotary_factor}; it must be between 0 and 1")
@@ -208,24 +281,14 @@ def _speeds(
     rotary_dim: int, factor: float, length: int, beta_fast: float, beta_slow: float, base: float
 ) -> tuple[Tensor, Tensor]:
     """The speeds as trained and as interpolated, after the checks that by-parts and YaRN share."""
-    _check_length(length, "original_max_position_embeddings")
-    if not beta_fast > beta_slow > 0:
+    check_length(length, "original_max_position_embeddings")
+    if not beta_fast >= beta_slow > 0:
         raise ValueError(
-            f"beta_fast is {beta_fast} and beta_slow {beta_slow}; needed are beta_fast > beta_slow > 0, in turns per "
+            f"beta_fast is {beta_fast} and beta_slow {beta_slow}; needed are beta_fast >= beta_slow > 0, in turns per "
             "trained length (are the two swapped?)"
         )
     interpolated = linear_scaling(rotary_dim, factor=factor, base=base)
     return inverse_frequencies(rotary_dim, base=base, device="cpu"), interpolated
-
-
-def _check_factor(factor: float) -> None:
-    if not (math.isfinite(factor) and factor >= 1):
-        raise ValueError(f"factor is {factor}; it must be at least 1, the new length over the trained one")
-
-
-def _check_length(length: int, name: str) -> None:
-    if not length > 0:
-        raise ValueError(f"{name} is {length}; it must be a positive number of tokens")
 
 
 def xpos_scale(positions: Tensor, rotary_dim: int, *, scale_base: float = 512.0) -> Tensor:
@@ -243,9 +306,15 @@ def xpos_scale(positions: Tensor, rotary_dim: int, *, scale_base: float = 512.0)
         (..., rotary_dim // 2) float64.
 
     Raises:
-        TypeError, ValueError: as `cos_sin` and `inverse_frequencies`, or scale_base is not positive.
+        TypeError: positions are no dense tensor, half precision or boolean, or rotary_dim is no int.
+        ValueError: rotary_dim is not positive and even, or scale_base not positive.
 
     Source: Sun et al. 2023, section 3, and the authors' code.
+
+    Example:
+        >>> xpos_scale(torch.tensor([0, 512]), 4)
+        tensor([[1.0000, 1.0000],
+                [0.2857, 0.6429]], dtype=torch.float64)
     """
     check_positions(positions)
     check_dim(rotary_dim, "rotary_dim")

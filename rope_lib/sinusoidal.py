@@ -1,11 +1,10 @@
-"""The additive codes: the sinusoidal one of the first transformer, the rotation hidden in it, and the learned one."""
+"""The additive codes: the sinusoidal one of the first transformer, and the learned one."""
 
 import torch
 from torch import Tensor
 
 from rope_lib._checks import check_dim, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
-from rope_lib.rotary import rotation_matrix
 
 
 def sinusoidal_encoding(
@@ -23,35 +22,21 @@ def sinusoidal_encoding(
         (..., dim) on the device of `positions`.
 
     Raises:
-        TypeError, ValueError: as `inverse_frequencies` and `cos_sin`.
+        TypeError: positions are no dense tensor, half precision or boolean; dim is no int; dtype is neither float32 nor
+            float64 (round the code afterwards).
+        ValueError: dim is not positive and even, or base not above 1.
 
     Source: Vaswani et al. 2017, section 3.5.
+
+    Example:
+        >>> sinusoidal_encoding(torch.tensor([0, 1]), 4)
+        tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+                [0.8415, 0.5403, 0.0100, 0.9999]])
     """
     check_dim(dim, "dim")
     check_positions(positions)
     cos, sin = cos_sin(positions, inverse_frequencies(dim, base=base, device=positions.device), dtype=dtype)
     return torch.stack((sin, cos), dim=-1).flatten(-2)
-
-
-def shift_matrix(delta: float, dim: int, *, base: float = 10000.0, device: torch.device | str | None = None) -> Tensor:
-    """M_Delta with PE_{m+Delta} = M_Delta PE_m for every m: diag(R(-Delta theta_0), R(-Delta theta_1), ...).
-
-    The sign is negative because each pair is stored as (sin, cos), the mirror image of (cos, sin).
-
-    Args:
-        delta: the shift, in tokens.
-        dim: d, positive and even.
-        base: as in `sinusoidal_encoding`.
-        device: where the result lives.
-
-    Returns:
-        (dim, dim) float64.
-
-    Raises:
-        TypeError, ValueError: as `inverse_frequencies`.
-    """
-    check_dim(dim, "dim")
-    return rotation_matrix(-delta, inverse_frequencies(dim, base=base, device=device))
 
 
 def learned_encoding(positions: Tensor, table: Tensor) -> Tensor:
@@ -62,13 +47,18 @@ def learned_encoding(positions: Tensor, table: Tensor) -> Tensor:
         table: (max_positions, dim).
 
     Returns:
-        (..., dim).
+        (..., dim). On a GPU the call waits for the smallest and the largest position.
 
     Raises:
+        TypeError: positions are no tensor of integers.
         ValueError: a position is not in the table (a negative one would otherwise be counted from its end).
-        TypeError: positions are not integers.
 
     Source: Gehring et al. 2017, section 3.1; Vaswani et al. 2017, section 3.5.
+
+    Example:
+        >>> learned_encoding(torch.tensor([1, 0]), torch.tensor([[0.5], [0.7]]))
+        tensor([[0.7000],
+                [0.5000]])
     """
     check_positions(positions)
     if positions.is_floating_point():

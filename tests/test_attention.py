@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 import torch
@@ -10,34 +11,53 @@ masks = pytest.mark.parametrize("causal", [True, False])
 
 
 def normal(generator, *shape):
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def loop_over_heads(scores, v, *, causal):
+    rows = [reference.attention(s.tolist(), x.tolist(), causal=causal) for s, x in zip(scores, v, strict=True)]
+    return torch.tensor(rows, dtype=torch.float64)
 
 
 @masks
-@pytest.mark.parametrize(("q_len", "k_len"), [(5, 5), (2, 7), (1, 6)])
+@pytest.mark.parametrize(("q_len", "k_len"), [(5, 5), (2, 7), (1, 6), (1, 1)])
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_both_ways_are_the_plain_loop(causal, q_len, k_len, with_bias, generator):
+    """In float64 to its own precision: no step of either is less precise."""
     q, k, v = normal(generator, 3, q_len, 4), normal(generator, 3, k_len, 4), normal(generator, 3, k_len, 2)
     bias = normal(generator, 3, q_len, k_len) if with_bias else None
     scores = q @ k.mT / math.sqrt(4) + (bias if with_bias else 0)
-    loop = [reference.attention(scores[h].tolist(), v[h].tolist(), causal=causal) for h in range(3)]
-    expected = torch.tensor(loop, dtype=torch.float64)
-    torch.testing.assert_close(attention(q, k, v, causal=causal, bias=bias), expected)
-    torch.testing.assert_close(attention_from_scores(scores, v, causal=causal), expected)
+    expected = loop_over_heads(scores, v, causal=causal)
+    exact = {"rtol": 1e-12, "atol": 1e-12}
+    torch.testing.assert_close(attention(q, k, v, causal=causal, bias=bias), expected, **exact)
+    torch.testing.assert_close(attention_from_scores(scores, v, causal=causal), expected, **exact)
+
+
+def test_more_queries_than_keys_may_look_across(generator):
+    """A decoder that looks at an encoder's shorter text, not causal."""
+    q, k, v = normal(generator, 2, 7, 4), normal(generator, 2, 3, 4), normal(generator, 2, 3, 5)
+    scores = q @ k.mT / math.sqrt(4)
+    expected = loop_over_heads(scores, v, causal=False)
+    torch.testing.assert_close(attention(q, k, v, causal=False), expected)
+    torch.testing.assert_close(attention_from_scores(scores, v, causal=False), expected)
 
 
 @masks
-def test_grouped_queries_share_keys(causal, generator):
-    q, k, v = normal(generator, 2, 6, 5, 4), normal(generator, 2, 3, 5, 4), normal(generator, 2, 3, 5, 4)
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_grouped_queries_share_keys(causal, with_bias, generator):
+    """Query heads 0 and 1 see key head 0, and so on: neighbours share."""
+    q, k, v = normal(generator, 2, 6, 5, 4), normal(generator, 2, 3, 5, 4), normal(generator, 2, 3, 5, 3)
+    bias = normal(generator, 6, 5, 5) if with_bias else None
     repeated = (x.repeat_interleave(2, dim=1) for x in (k, v))
-    torch.testing.assert_close(attention(q, k, v, causal=causal), attention(q, *repeated, causal=causal))
+    shared = attention(q, k, v, causal=causal, bias=bias)
+    torch.testing.assert_close(shared, attention(q, *repeated, causal=causal, bias=bias))
 
 
 def test_a_step_with_the_cache_is_the_last_row(generator):
     q, k, v = normal(generator, 3, 2, 9, 8)
     rope = RotaryEmbedding(8, interleaved=False)
-    whole = attention(*rope(q, k), v, causal=True)
-    _, cached = rope(q[:, :8], k[:, :8])
+    whole = attention(*rope(q, k, positions=torch.arange(9)), v, causal=True)
+    _, cached = rope(q[:, :8], k[:, :8], positions=torch.arange(8))
     new_q, new_k = rope(q[:, 8:], k[:, 8:], positions=torch.tensor([8]))
     step = attention(new_q, torch.cat((cached, new_k), dim=-2), v, causal=True)
     torch.testing.assert_close(step, whole[:, 8:])
@@ -52,7 +72,7 @@ def test_rotary_attention_is_relative(generator):
 
 def test_a_bias_is_cast_to_the_queries(generator):
     q, k, v = normal(generator, 3, 2, 6, 8).float()
-    distances = relative.distances(torch.arange(6), torch.arange(6))
+    distances = relative.relative_distances(torch.arange(6), torch.arange(6))
     bias = relative.alibi_bias(distances, relative.alibi_slopes(2))
     out = attention(q, k, v, causal=True, bias=bias)
     assert out.dtype == torch.float32
@@ -60,23 +80,44 @@ def test_a_bias_is_cast_to_the_queries(generator):
     torch.testing.assert_close(out, expected)
 
 
-Q = torch.zeros(1, 4, 5, 8)
+def test_a_bias_is_moved_to_the_queries():
+    q = torch.zeros(2, 3, 4, device="meta")
+    assert attention(q, q, q, causal=True, bias=torch.zeros(3, 3)).device.type == "meta"
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: attention(Q, Q[..., :4], Q, causal=False), r"k \(1, 4, 5, 4\).*needed are"),
-        (lambda: attention(Q, Q, Q[..., :3, :], causal=False), r"v \(1, 4, 3, 8\).*needed are"),
-        (lambda: attention(Q[0, 0], Q[0, 0], Q[0, 0], causal=False), "needed are"),
-        (lambda: attention(Q, Q[:, :3], Q[:, :3], causal=False), "heads, 4, must be a multiple of kv_heads, 3"),
-        (lambda: attention(Q, Q[:, :, :2], Q[:, :, :2], causal=True), "did the cache get lost"),
-        (lambda: attention_from_scores(Q, Q, causal=False), r"v must be \(..., k_len, value_dim\)"),
-    ],
-)
-def test_errors(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()
+@pytest.mark.parametrize("shape", [(2, 1, 3, 5), (3, 5), (4, 1, 5), (4, 3, 1), (5,), (), (2, 4, 3, 5)])
+@masks
+def test_a_bias_broadcasts_to_the_scores(shape, causal, generator):
+    q, k, v = normal(generator, 2, 4, 3, 8), normal(generator, 2, 4, 5, 8), normal(generator, 2, 4, 5, 2)
+    bias = normal(generator, *shape)
+    out = attention(q, k, v, causal=causal, bias=bias)
+    scores = q @ k.mT / math.sqrt(8) + bias
+    torch.testing.assert_close(out, attention_from_scores(scores, v, causal=causal))
+
+
+@masks
+def test_a_bias_is_left_as_it_was_and_learns(causal, generator):
+    q, k, v = normal(generator, 3, 2, 4, 8)
+    bias = normal(generator, 2, 4, 4)
+    before = bias.clone()
+    attention(q, k, v, causal=causal, bias=bias)
+    assert torch.equal(bias, before)
+    bias.requires_grad_()
+    attention(q, k, v, causal=causal, bias=bias)[:, 1, 0].sum().backward()
+    assert (bias.grad[:, 1, :2] != 0).all()
+    assert (bias.grad[:, 1, 2:] == 0).all() == causal
+
+
+def test_a_query_that_sees_no_key_gets_zeros(generator):
+    """Left padding: the first key is hidden, so the first query has none; what it gets does not harm the gradients."""
+    q = normal(generator, 1, 4, 8).requires_grad_()
+    bias = torch.zeros(4, 4)
+    bias[:, 0] = -math.inf
+    out = attention(q, q, q, causal=True, bias=bias)
+    assert (out[:, 0] == 0).all()
+    torch.testing.assert_close(out[:, 1:], attention(q[:, 1:], q[:, 1:], q[:, 1:], causal=True))
+    out.sum().backward()
+    assert q.grad.isfinite().all()
 
 
 def test_the_scale_is_used(generator):
@@ -85,16 +126,50 @@ def test_the_scale_is_used(generator):
     torch.testing.assert_close(attention(q, k, v, causal=True, scale=0.3), expected)
 
 
-def test_grouped_queries_with_a_bias(generator):
-    q, k, v = normal(generator, 4, 5, 6), normal(generator, 2, 5, 6), normal(generator, 2, 5, 3)
-    bias = normal(generator, 4, 5, 5)
-    shared = [x.repeat_interleave(2, 0) for x in (k, v)]
-    torch.testing.assert_close(
-        attention(q, k, v, causal=True, bias=bias), attention(q, *shared, causal=True, bias=bias)
-    )
+Q = torch.zeros(1, 4, 5, 8)
+NEEDED = r"; needed are \(..., heads, q_len, head_dim\)"
 
 
-def test_a_mask_is_no_bias(generator):
-    q = normal(generator, 2, 5, 4)
-    with pytest.raises(TypeError, match=r"bias has dtype torch\.bool; it is added to scores"):
-        attention(q, q, q, causal=False, bias=torch.ones(5, 5, dtype=torch.bool))
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: attention(Q, Q[..., :4], Q, causal=False), r"k \(1, 4, 5, 4\).*" + NEEDED),
+        (lambda: attention(Q, Q, Q[..., :3, :], causal=False), r"v \(1, 4, 3, 8\)" + NEEDED),
+        (lambda: attention(Q, Q, Q[:, :2], causal=False), r"v \(1, 2, 5, 8\)" + NEEDED),
+        (lambda: attention(Q, Q, Q.expand(2, 4, 5, 8), causal=False), r"v \(2, 4, 5, 8\)" + NEEDED),
+        (lambda: attention(Q, *[Q.expand(2, 4, 5, 8)] * 2, causal=False), r"^q has shape \(1, 4, 5, 8\), k \(2, 4"),
+        (lambda: attention(Q[0], Q, Q, causal=False), r"^q has shape \(4, 5, 8\)" + ".*" + NEEDED),
+        (lambda: attention(Q[0, 0], Q[0, 0], Q[0, 0], causal=False), NEEDED),
+        (lambda: attention(Q[0], Q[0, 0], Q[0, 0], causal=False), NEEDED),
+        (lambda: attention(Q, Q[:, :3], Q[:, :3], causal=False), "heads, 4, must be a multiple of kv_heads, 3"),
+        (lambda: attention(Q, Q[:, :0], Q[:, :0], causal=False), "heads, 4, must be a multiple of kv_heads, 0"),
+        (lambda: attention(Q, Q[:, :, :2], Q[:, :, :2], causal=True), "did the cache get lost"),
+        (lambda: attention_from_scores(Q, Q, causal=False), r"v must be \(..., k_len, value_dim\)"),
+        (lambda: attention_from_scores(Q.mT, Q, causal=True), "must not have more queries than keys"),
+    ],
+)
+def test_errors(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 5), (2, 3), (2, 4, 5, 3), (1, 1, 4, 5, 3)])
+def test_a_bias_of_another_shape_is_named(shape):
+    text = f"bias has shape {shape}; it must broadcast to the scores, (1, 4, 5, 3)"
+    with pytest.raises(ValueError, match=re.escape(text)):
+        attention(Q, Q[:, :, :3], Q[:, :, :3], causal=False, bias=torch.zeros(shape))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
+def test_a_mask_is_no_bias(dtype):
+    with pytest.raises(TypeError, match=rf"^bias has dtype {dtype}; it is added to scores \(a mask\? use 0 and -inf"):
+        attention(Q, Q, Q, causal=False, bias=torch.ones(5, 5, dtype=dtype))
+
+
+def test_dtypes_must_be_equal_and_floating_point():
+    for q, k, v in ((Q, Q.double(), Q), (Q, Q, Q.double()), (Q.double(), Q, Q), (Q.long(),) * 3):
+        with pytest.raises(TypeError, match=rf"^q, k and v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; they must be"):
+            attention(q, k, v, causal=False)
+    for scores, v in ((Q.long(), Q.mT.long()), (Q.bfloat16(), Q.mT)):
+        with pytest.raises(TypeError, match=rf"^scores has dtype {scores.dtype}, v {v.dtype}; they must be floating"):
+            attention_from_scores(scores, v, causal=False)

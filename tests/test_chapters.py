@@ -2,13 +2,12 @@
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import nbformat
 import pytest
 from conftest import ROOT
-
-import figures
 
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
 TAGS = {"hide-cell", "hide-input", "nbval-ignore-output"}
@@ -92,12 +91,12 @@ def test_figures_have_a_caption_a_name_and_a_text(path):
         if not pictures and "draw_" not in cell.source:
             continue
         drawn += 1
-        match = re.fullmatch(r"figures\.(draw_\w+)\(\)", cell.source)
+        match = re.fullmatch(r"figures\.(\w+)\.(draw_\w+)\(\)", cell.source)
         assert match, f"a figure cell is one call without parameters, so that the page can show its SVG: {cell.source}"
-        assert match[1] in figures.__all__
+        assert hasattr(import_module(f"figures.{match[1]}"), match[2])
         assert len(pictures) == 1, "no picture is stored: is `%matplotlib inline` in the first cell?"
         settings = cell.metadata["mystnb"]
-        assert settings["figure"]["name"] == "fig-" + match[1].removeprefix("draw_").replace("_", "-")
+        assert settings["figure"]["name"] == "fig-" + match[2].removeprefix("draw_").replace("_", "-")
         assert settings["figure"]["caption"].endswith(".")
         assert len(settings["image"]["alt"]) > 40
     assert drawn >= 3
@@ -108,9 +107,9 @@ def test_each_chapter_has_a_piece_to_play_with(path):
     cells_with_one = [cell for cell in cells(path, "code") if "explore_" in cell.source]
     assert cells_with_one
     for cell in cells_with_one:
-        match = re.fullmatch(r"figures\.(explore_\w+)\(\)", cell.source)
+        match = re.fullmatch(r"figures\.(\w+)\.(explore_\w+)\(\)", cell.source)
         assert match, cell.source
-        assert match[1] in figures.__all__
+        assert hasattr(import_module(f"figures.{match[1]}"), match[2])
         assert "text/html" in cell.outputs[0]["data"]
 
 

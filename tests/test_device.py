@@ -4,31 +4,98 @@ import sys
 import pytest
 import torch
 
-from rope_lib import RotaryEmbedding, default_device, sinusoidal_encoding
+from rope_lib import cos_sin, default_device, inverse_frequencies, relative, sinusoidal_encoding
+from rope_lib.attention import attention, attention_from_scores
+from rope_lib.decay import abel_bound, cosine_sum, mean_partial_sum
+from rope_lib.linear_attention import Rotation, linear_attention
+from rope_lib.scaling import xpos_scale
+from rope_lib.sinusoidal import learned_encoding
 
 
 def test_name_comes_first_then_the_environment_then_the_machine(monkeypatch):
     monkeypatch.setenv("ROPE_DEVICE", "meta")
     assert default_device("cpu") == torch.device("cpu")
     assert default_device() == torch.device("meta")
+    monkeypatch.setenv("ROPE_DEVICE", " meta\n")
+    assert default_device() == torch.device("meta")
+    for empty in ("", " "):
+        monkeypatch.setenv("ROPE_DEVICE", empty)
+        for available, expected in ((True, "cuda"), (False, "cpu")):
+            monkeypatch.setattr(torch.cuda, "is_available", lambda available=available: available)
+            assert default_device() == torch.device(expected)
     monkeypatch.delenv("ROPE_DEVICE")
-    assert default_device() == torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    assert default_device() == torch.device("cpu")
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:99", "xla:7"])
 def test_unknown_devices(name, monkeypatch):
-    with pytest.raises(ValueError, match=f"name is '{name}', but no such device can be used here"):
+    with pytest.raises(ValueError, match=rf"^name is '{name}', but no such device can be used here"):
         default_device(name)
     monkeypatch.setenv("ROPE_DEVICE", name)
-    with pytest.raises(ValueError, match=f"ROPE_DEVICE is '{name}'.*leave it unset"):
+    with pytest.raises(ValueError, match=rf"^ROPE_DEVICE is '{name}'.*leave it unset"):
         default_device()
 
 
-def test_results_follow_their_inputs():
-    device = default_device()
-    x = torch.zeros(1, 4, 8, device=device)
-    assert RotaryEmbedding(8, interleaved=True)(x, x)[0].device == x.device
-    assert sinusoidal_encoding(torch.arange(3, device=device), 8).device == x.device
+WORDS, SLOPES = torch.arange(9), relative.alibi_slopes(2)
+
+
+def distances(x):
+    return relative.relative_distances(*[WORDS.to(x.device)] * 2)
+
+
+def linear(x, *, causal):
+    tables = cos_sin(WORDS.to(x.device), inverse_frequencies(4, device=x.device), dtype=x.dtype)
+    turn = Rotation(*tables, interleaved=True, denominator=False)
+    return linear_attention(x, x, x, causal=causal, rotation=turn, decay=0.9 if causal else None, chunk_size=2)
+
+
+RESULTS = {  # of x, (heads, seq_len, head_dim)
+    "attention": lambda x: attention(x, x, x, causal=True),
+    "attention with a bias": lambda x: attention(
+        x, x, x, causal=True, bias=relative.alibi_bias(distances(x), SLOPES.to(x))
+    ),
+    "attention with the cache": lambda x: attention(x[:, 6:], x, x, causal=True),
+    "attention from scores": lambda x: attention_from_scores(x @ x.mT, x, causal=True),
+    "linear attention, causal": lambda x: linear(x, causal=True),
+    "linear attention": lambda x: linear(x, causal=False),
+    "Shaw": lambda x: relative.shaw_scores(x, x, x[0, :5], distances(x)),
+    "Transformer-XL": lambda x: relative.transformer_xl_scores(x, x, x[0], x[0, 0], x[1, 0], distances(x)),
+    "DeBERTa": lambda x: relative.deberta_scores(x, x, x[0, :6], x[1, :6], distances(x)),
+    "TUPE": lambda x: relative.tupe_scores(x, x, x[0], x[1]),
+    "T5": lambda x: relative.t5_bias(x[0, :8], distances(x), bidirectional=True, max_distance=8),
+    "xPos": lambda x: xpos_scale(WORDS.to(x.device).float(), 4).to(x.dtype),
+    "sinusoidal code": lambda x: sinusoidal_encoding(WORDS.to(x.device), 4),
+    "learned code": lambda x: learned_encoding(WORDS[:5].to(x.device), x[0]),
+    "mean of partial sums": lambda x: mean_partial_sum(WORDS.to(x.device), dim=8),
+    "sum of cosines": lambda x: cosine_sum(WORDS.to(x.device), dim=8),
+    "Abel's bound": lambda x: abel_bound(x[0, 0], WORDS.to(x.device)),
+}
+WITHOUT_FLOAT64 = {"mps"}  # results that are float64 cannot be had there
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_follow_their_inputs_and_agree_with_float64(name, device, generator):
+    """In float32; sums of nine terms of size one are off by a few roundings of 2^-24, softmax included."""
+    x = torch.randn(2, 9, 4, generator=generator)
+    exact = RESULTS[name](x.double())
+    if device.type in WITHOUT_FLOAT64 and RESULTS[name](x).dtype == torch.float64:
+        pytest.skip("float64 by definition")
+    ours = RESULTS[name](x.to(device))
+    assert ours.device.type == device.type
+    torch.testing.assert_close(ours.cpu().double(), exact.double(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_do_not_follow_the_default_device(name, generator):
+    x = torch.randn(2, 9, 4, generator=generator)
+    with torch.device("meta"):
+        assert RESULTS[name](x).device.type == "cpu"
+
+
+@pytest.mark.parametrize("name", ["attention", "linear attention, causal", "Shaw", "xPos", "T5", "sum of cosines"])
+def test_nothing_is_made_on_a_device_of_its_own(name):
+    """Tensors of the device `meta` have no values, and meet no others."""
+    assert RESULTS[name](torch.zeros(2, 9, 4, device="meta")).device.type == "meta"
 
 
 def test_importing_the_library_is_light_and_changes_nothing():

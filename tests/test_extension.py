@@ -50,7 +50,8 @@ def test_downloaded_chapter_runs_in_an_empty_folder(stem, html, tmp_path):
     notebook = nbformat.read(html / "_sources" / "chapters" / f"{stem}.ipynb", as_version=4)
     nbformat.validate(notebook)
     assert notebook.cells[0].id == "book-code"
-    assert len(notebook.cells[0].source) < 45_000
+    measured = any("lab.results" in cell.source or "lab import results" in cell.source for cell in notebook.cells)
+    assert len(notebook.cells[0].source) < (60_000 if measured else 45_000)  # results travel as data
     where = nbformat.v4.new_code_cell("import rope_lib; print(rope_lib.__file__, figures.__file__)")
     notebook.cells.append(where)
     client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})
@@ -64,8 +65,13 @@ def test_travelling_cell_is_the_same_each_time_and_carries_what_is_needed():
     assert rope_book.travelling_cell(notebook) == rope_book.travelling_cell(notebook)
     carried = rope_book.files_of(notebook)
     assert {"rope_lib/symbolic.py", "rope_lib/rotary.py", "rope_lib/_checks.py", "figures/style.py"} <= set(carried)
-    assert not {"rope_lib/scaling.py", "rope_lib/relative.py", "figures/__main__.py", "figures/decay.py"} & set(carried)
-    assert b"from figures.rotation import draw_relative_angle" in carried["figures/__init__.py"]
+    assert not {
+        "rope_lib/scaling.py",
+        "rope_lib/relative.py",
+        "figures/__main__.py",
+        "figures/decay.py",
+        "lab/speed.py",
+    } & set(carried)
     notebook = json.loads((ROOT / "chapters" / "08_linear_attention.ipynb").read_text(encoding="utf-8"))
     assert "lab/results/speed-cpu.json" in rope_book.files_of(notebook)
 
@@ -167,6 +173,6 @@ def turn(x: Tensor, *, by: float = 0.5) -> Tensor:
     """
 '''
     entry = "\n".join(rope_book.describe(ast.parse(source).body[0]))
-    assert entry.startswith(".. py:function:: turn(x, *, by=0.5)\n\n   Turn x; see ``cos_sin``.")
+    assert entry.startswith(".. py:function:: turn(x, *, by=0.5)\n\n   Turn x; see :py:obj:`cos_sin`.")
     assert r":param x: (n,), with \|x\| = 1." in entry
     assert ":raises ValueError: never." in entry

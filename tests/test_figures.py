@@ -2,23 +2,30 @@
 
 import json
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
 from conftest import ROOT
 
-import figures
+import figures.decay
+import figures.family
+import figures.layouts
+import figures.linear
+import figures.order
+import figures.precision
+import figures.rotation
+import figures.sinusoidal
+import figures.speed
 from figures.__main__ import OUT, all_figures, svg
-from figures.decay import bounds_and_score
 from figures.layouts import VECTOR
 from figures.linear import linear_weights
-from figures.precision import angle_errors, angles_in, score_errors
 from figures.rotation import score_tables
-from figures.sinusoidal import clock, closest_codes, diagonal_share
-from figures.speed import fastest_others
+from figures.sinusoidal import clock
 from figures.style import WIDTH
+from lab import results
+from lab.precision import angle_errors
+from lab.similarity import closest_codes, diagonal_share
 from rope_lib import reference
 
 
@@ -27,13 +34,13 @@ def axes(figure):
 
 
 def test_wavelengths():
-    line = axes(figures.draw_wavelengths(dim=16, base=100))[0].lines[0]
+    line = axes(figures.sinusoidal.draw_wavelengths(dim=16, base=100))[0].lines[0]
     expected = [2 * math.pi * 100 ** (2 * i / 16) for i in range(8)]
     assert line.get_ydata() == pytest.approx(expected, rel=1e-12)
 
 
 def test_heat_map_is_the_plain_loop():
-    image = axes(figures.draw_sinusoidal_heatmap(length=9, dim=6))[0].images[0].get_array()
+    image = axes(figures.sinusoidal.draw_sinusoidal_heatmap(length=9, dim=6))[0].images[0].get_array()
     assert np.allclose(image, [reference.sinusoidal_encoding(m, 6) for m in range(9)], rtol=0, atol=1e-12)
 
 
@@ -42,13 +49,13 @@ def test_binary_clock():
     assert [int("".join(map(str, row[::-1])), 2) for row in digits] == list(range(32))
     assert ((waves > 0.5) == digits).all()
     assert np.allclose(waves[:, 0], digits[:, 0])
-    above, below = (ax.images[0].get_array() for ax in axes(figures.draw_binary_clock()))
+    above, below = (ax.images[0].get_array() for ax in axes(figures.sinusoidal.draw_binary_clock()))
     assert np.array_equal(above, digits.T)
     assert np.array_equal(below, waves.T)
 
 
 def test_similarity_is_the_product_of_codes():
-    line = axes(figures.draw_code_similarity(dims=(8,), reach=20))[0].lines[0]
+    line = axes(figures.sinusoidal.draw_code_similarity(dims=(8,), reach=20))[0].lines[0]
     zero = np.array(reference.sinusoidal_encoding(0, 8))
     products = [zero @ reference.sinusoidal_encoding(k, 8) / 4 for k in range(-20, 21)]
     assert list(line.get_xdata()) == list(range(-20, 21))
@@ -56,7 +63,7 @@ def test_similarity_is_the_product_of_codes():
 
 
 def test_projected_similarity():
-    plain, first, second = (ax.images[0].get_array() for ax in axes(figures.draw_projected_similarity()))
+    plain, first, second = (ax.images[0].get_array() for ax in axes(figures.sinusoidal.draw_projected_similarity()))
     codes = np.array([reference.sinusoidal_encoding(m, 64) for m in range(64)])
     assert np.allclose(plain, codes @ codes.T, rtol=0, atol=1e-11)
     shares = [diagonal_share(torch.tensor(np.array(table))) for table in (plain, first, second)]
@@ -64,14 +71,10 @@ def test_projected_similarity():
     assert max(shares[1:]) < 0.5
 
 
-def test_diagonal_share_of_known_tables():
-    position = torch.arange(5.0, dtype=torch.float64)
-    assert diagonal_share(position[:, None] - position) == pytest.approx(1)
-    assert diagonal_share(position[:, None] + position) == pytest.approx(0)
-
-
 def test_nearest_twin():
-    for dim, line in zip((2, 4), axes(figures.draw_nearest_twin(length=800, dims=(2, 4)))[0].lines, strict=True):
+    for dim, line in zip(
+        (2, 4), axes(figures.sinusoidal.draw_nearest_twin(length=800, dims=(2, 4)))[0].lines, strict=True
+    ):
         gaps = [
             math.dist(reference.sinusoidal_encoding(0, dim), reference.sinusoidal_encoding(k, dim))
             for k in range(1, 800)
@@ -83,19 +86,19 @@ def test_nearest_twin():
 
 
 def test_shuffled_attention_moves_rows_and_columns_together():
-    first, second = (ax.images[0].get_array() for ax in axes(figures.draw_shuffled_attention()))
+    first, second = (ax.images[0].get_array() for ax in axes(figures.order.draw_shuffled_attention()))
     assert np.allclose(second, first[::-1, ::-1], rtol=0, atol=1e-7)
     assert not np.allclose(second, first, rtol=0, atol=0.05)
 
 
 def test_prefix_orders():
-    one, two = (line.get_ydata() for line in axes(figures.draw_prefix_orders())[0].lines)
+    one, two = (line.get_ydata() for line in axes(figures.order.draw_prefix_orders())[0].lines)
     assert np.ptp(one) < 1e-14
     assert len(set(two.round(6))) == 24
 
 
 def test_three_scores():
-    none, added, rotated = (ax.images[0].get_array() for ax in axes(figures.draw_three_scores()))
+    none, added, rotated = (ax.images[0].get_array() for ax in axes(figures.order.draw_three_scores()))
     assert np.ptp(none) < 1e-6
     assert np.allclose(rotated[1:, 1:], rotated[:-1, :-1], rtol=0, atol=1e-5)
     assert np.ptp(rotated) > 1
@@ -104,35 +107,45 @@ def test_three_scores():
 
 def test_decay_bounds_are_the_plain_loop():
     for dim, line in zip(
-        (8, 12, 16), axes(figures.draw_decay_bound(dims=(8, 12, 16), reach=9))[0].lines[::2], strict=True
+        (8, 12, 16), axes(figures.decay.draw_decay_bound(dims=(8, 12, 16), reach=9))[0].lines[::2], strict=True
     ):
         loop = [np.mean(np.abs(reference.partial_sums(delta, dim))) for delta in range(10)]
         assert line.get_ydata() == pytest.approx(loop, rel=1e-12)
-    curve, start, level, half = (line.get_ydata() for line in axes(figures.draw_decay_long(dim=8, reach=50))[0].lines)
+    curve, start, level, half = (
+        line.get_ydata() for line in axes(figures.decay.draw_decay_long(dim=8, reach=50))[0].lines
+    )
     assert curve == pytest.approx([np.mean(np.abs(reference.partial_sums(delta, 8))) for delta in range(1, 51)])
     assert [start[0], level[0], half[0]] == pytest.approx([2.5, math.sqrt(4 * math.pi) / 3, 0.5])
 
 
-def test_decay_families_start_near_one_and_agree_where_they_meet():
-    left, right = ([line.get_ydata() for line in ax.lines] for ax in axes(figures.draw_decay_families()))
+def test_decay_families_are_the_plain_loop():
+    """Also with other families than the book's, and with more of them than there are colours."""
+    left, right = ([line.get_ydata() for line in ax.lines] for ax in axes(figures.decay.draw_decay_families()))
     assert left[1] == pytest.approx(right[1])  # base 10000 and d = 128 are in both panels
-    expected = [np.mean(np.abs(reference.partial_sums(1, 128, base))) / 32.5 for base in (1e2, 1e4, 1e6)]
-    assert [line[0] for line in left] == pytest.approx(expected)
+    families = {"bases": (50.0, 1e2, 1e4, 1e6), "dims": (4, 8)}
+    panels = axes(figures.decay.draw_decay_families(**families))
+    settings = [[(128, base) for base in families["bases"]], [(dim, 1e4) for dim in families["dims"]]]
+    for panel, family in zip(panels, settings, strict=True):
+        for line, (dim, base) in zip(panel.lines, family, strict=True):
+            first = np.mean(np.abs(reference.partial_sums(1, dim, base))) / ((dim / 2 + 1) / 2)
+            assert line.get_ydata()[0] == pytest.approx(first)
 
 
 def test_bounds_hold_and_the_score_is_the_plain_loop():
-    found = bounds_and_score(torch.arange(40), 16)
-    assert (found["score"] <= found["triangle"]).all()
-    assert (found["score"] <= found["Abel"]).all()
+    bound, triangle, score = axes(figures.decay.draw_bound_and_score(dim=16, reach=100))[0].lines
+    assert (score.get_ydata() <= bound.get_ydata()).all()
+    assert (score.get_ydata() <= triangle.get_ydata()).all()
     q = torch.randn(16, generator=torch.Generator().manual_seed(0), dtype=torch.float64).tolist()
-    loop = [abs(reference.score(q, q, delta, 0, interleaved=True)) for delta in range(40)]
-    assert found["score"].tolist() == pytest.approx(loop)
-    lines = axes(figures.draw_bound_and_score(dim=16, reach=100))[0].lines
-    assert all((lines[2].get_ydata() <= line.get_ydata()).all() for line in lines[:2])
+    loop = [abs(reference.score(q, q, int(delta), 0, interleaved=True)) for delta in score.get_xdata()]
+    assert score.get_ydata() == pytest.approx(loop)
+    h = [q[2 * i] ** 2 + q[2 * i + 1] ** 2 for i in range(8)]
+    step = max(abs(b - a) for a, b in zip(h, [*h[1:], 0], strict=True))
+    sums = [sum(map(abs, reference.partial_sums(int(delta), 16))) for delta in bound.get_xdata()]
+    assert bound.get_ydata() == pytest.approx([step * total for total in sums])
 
 
 def test_cosine_decay_and_its_limit():
-    few, many, limit, logarithm, _ = axes(figures.draw_cosine_decay(dims=(8, 2048)))[0].lines
+    few, many, limit, logarithm, _ = axes(figures.decay.draw_cosine_decay(dims=(8, 2048)))[0].lines
     loop = [sum(math.cos(delta * reference.inverse_frequency(i, 8)) for i in range(4)) / 4 for delta in few.get_xdata()]
     assert few.get_ydata() == pytest.approx(loop, abs=1e-9)
     near = limit.get_xdata() <= 300
@@ -142,7 +155,7 @@ def test_cosine_decay_and_its_limit():
 
 
 def test_any_distance_can_win():
-    for r, line in zip((0, 50, 200), axes(figures.draw_any_distance())[0].lines, strict=True):
+    for r, line in zip((0, 50, 200), axes(figures.decay.draw_any_distance())[0].lines, strict=True):
         assert line.get_ydata().argmax() == r
         assert line.get_ydata()[r] == pytest.approx(1, rel=1e-12)
 
@@ -159,13 +172,13 @@ def test_linear_weights_are_the_plain_loop():
         assert tables["none"][m].tolist() == pytest.approx([w / sum(plain) for w in plain])
         assert tables["both"][m].tolist() == pytest.approx([w / sum(rotated) for w in rotated])
         assert tables["numerator"][m].tolist() == pytest.approx([w / sum(plain) for w in rotated])
-    panel = axes(figures.draw_linear_weights())[2].images[0].get_array()
+    panel = axes(figures.linear.draw_linear_weights())[2].images[0].get_array()
     assert panel[40, 3] == pytest.approx(41 * linear_weights()["numerator"][40, 3].item())
     assert panel.mask[3, 40]
 
 
 def test_row_sums():
-    random, equal, _ = (line.get_ydata() for line in axes(figures.draw_row_sums(length=200))[0].lines)
+    random, equal, _ = (line.get_ydata() for line in axes(figures.linear.draw_row_sums(length=200))[0].lines)
     loop = [sum(math.cos(delta * reference.inverse_frequency(i, 64)) for i in range(32)) / 32 for delta in range(200)]
     assert equal == pytest.approx([sum(loop[: m + 1]) / (m + 1) for m in range(200)])
     assert random[0] == pytest.approx(1)
@@ -173,7 +186,7 @@ def test_row_sums():
 
 
 def test_score_family():
-    panels = axes(figures.draw_score_family())
+    panels = axes(figures.family.draw_score_family())
     scores = {ax.texts[0].get_text(): np.array(ax.images[0].get_array()) for ax in panels}
     plain = scores["no position"]
     steps = np.abs(np.subtract.outer(np.arange(24), np.arange(24)))
@@ -191,15 +204,15 @@ def test_score_family():
 
 
 def test_t5_buckets():
-    for both, line in zip((False, True), axes(figures.draw_t5_buckets())[0].lines, strict=True):
+    for both, line in zip((False, True), axes(figures.family.draw_t5_buckets())[0].lines, strict=True):
         loop = [reference.t5_bucket(int(distance), bidirectional=both) for distance in line.get_xdata()]
         assert list(line.get_ydata()) == loop
 
 
 def test_clipping_bleu_shows_the_printed_numbers():
-    line = axes(figures.draw_clipping_bleu())[0].lines[0]
+    line = axes(figures.family.draw_clipping_bleu())[0].lines[0]
     assert list(line.get_ydata()) == [12.5, 25.5, 25.8, 25.9, 25.8, 25.9, 25.8]
-    ticks = [tick.get_text() for tick in axes(figures.draw_clipping_bleu())[0].get_xticklabels()]
+    ticks = [tick.get_text() for tick in axes(figures.family.draw_clipping_bleu())[0].get_xticklabels()]
     assert ticks == ["0", "1", "2", "4", "16", "64", "256"]
 
 
@@ -210,29 +223,30 @@ def test_speed_pictures_show_the_stored_results():
         for row in found["rotation"]
         if row["shape"] == [1, 32, 4096, 128] and (row["dtype"], row["interleaved"]) == ("bfloat16", False)
     )
-    panel = axes(figures.draw_rotation_speed())[1]
+    panel = axes(figures.speed.draw_rotation_speed())[1]
     names = [tick.get_text() for tick in panel.get_yticklabels()]
     assert set(names) == set(half) - {"clone", "copy_"}
     assert dict(zip(names, panel.lines[1].get_xdata(), strict=True)) == {name: half[name] for name in names}
-    softmax, _, ours = axes(figures.draw_linear_attention_speed())[0].lines
+    softmax, _, ours = axes(figures.speed.draw_linear_attention_speed())[0].lines
     rows = found["linear_attention"]
     assert list(softmax.get_ydata()) == [row["forward"]["softmax"] for row in rows]
     assert list(ours.get_ydata()) == [row["forward"]["rotated"] for row in rows]
 
 
-def test_fastest_others_are_the_smallest_numbers_stored():
-    rows = json.loads((ROOT / "lab" / "results" / "speed-cpu.json").read_text())["rotation"]
-    rows = [row for row in rows if row["shape"] == [1, 32, 4096, 128] and row["direction"] == "forward"]
-    assert len(fastest_others()) == len(rows) == 8
-    for (setting, ours, best, name), row in zip(fastest_others(), rows, strict=True):
-        assert setting.startswith(f"{row['mode']}, {row['dtype']}")
-        assert setting.endswith("interleaved" if row["interleaved"] else "half-split")
-        assert (ours, best) == (row["ratios"]["rope_lib"], row["ratios"][name])
-        assert sorted({*row["ratios"]} - {"clone", "copy_", "rope_lib"}, key=row["ratios"].get)[0] == name
+def test_steadiness_shows_the_stored_results():
+    found = results.stored("steadiness")
+    situations = [name for name in found if name != "machine"]
+    panel = axes(figures.speed.draw_steadiness())[0]
+    dots = [line for line in panel.lines if line.get_marker() not in ("None", None)]
+    shown = sorted(value for line in dots for value in line.get_ydata())
+    assert shown == sorted(value for name in situations for times in found[name].values() for value in times)
+    medians = {line.get_label(): list(line.get_ydata()) for line in panel.lines if line not in dots}
+    assert medians["rope_lib"] == [np.median(found[name]["rope_lib"]) for name in situations]
+    assert [tick.get_text().replace(",\n", ", ") for tick in panel.get_xticklabels()] == situations
 
 
 def test_layouts_are_the_plain_loop():
-    for position, column in zip((0, 4), (axes(figures.draw_layouts())[i::2] for i in (0, 1)), strict=True):
+    for position, column in zip((0, 4), (axes(figures.layouts.draw_layouts())[i::2] for i in (0, 1)), strict=True):
         turned = reference.rotate(list(VECTOR), position, interleaved=True, base=100)
         interleaved, half_split = ([bar.get_height() for bar in ax.patches] for ax in column)
         assert interleaved == pytest.approx(turned)
@@ -244,35 +258,19 @@ def test_layouts_are_the_plain_loop():
             assert len(set(colours.values())) == 4
 
 
-def test_angle_errors_against_exact_arithmetic():
-    """With base 2^32 and d = 64 every speed is a power of two, so that only the position is rounded."""
-    powers = {"dim": 64, "base": 2.0**32}
-    assert angles_in(torch.float64, (3,), **powers).tolist() == [[3 / 2**i for i in range(32)]]
-    assert angle_errors((257, 2**20 + 1), torch.bfloat16, **powers) == [1, 1]  # 256 and 2^20 are the nearest
-    assert angle_errors((2**24 + 1,), torch.float32, **powers) == [1]
-    assert angle_errors((2**24 + 1,), torch.float64, **powers) == [0]
-    rounded = torch.tensor(1 / 3, dtype=torch.float64).float().item()  # base 9, d = 4: speeds 1 and 1/3
-    assert angle_errors((1024,), torch.float32, dim=4, base=9.0) == [
-        float(abs(1024 * Fraction(rounded) - Fraction(1024, 3)))
-    ]
-    line = axes(figures.draw_angle_errors(reach=1000))[0].lines[2]
+def test_angle_errors_are_those_measured():
+    line = axes(figures.precision.draw_angle_errors(reach=1000))[0].lines[2]
     assert line.get_ydata() == pytest.approx(angle_errors([int(m) for m in line.get_xdata()], torch.float32))
 
 
-def test_score_errors_grow_with_the_position_and_vanish_in_float64(generator):
-    near, far = score_errors((10, 10**6), torch.float32, generator=generator)
-    assert 1e-8 < near < 1e-5 < far < 0.1
-    assert max(score_errors((7, 10**6), torch.float64, generator=generator)) < 1e-8
-    assert score_errors((10**5,), torch.bfloat16, generator=generator)[0] > 0.5
-
-
 def test_relative_angle_shows_one_angle_twice():
-    arcs = [ax.lines[-1].get_xydata() for ax in axes(figures.draw_relative_angle())]
+    arcs = [ax.lines[-1].get_xydata() for ax in axes(figures.rotation.draw_relative_angle())]
     spans = [np.angle(complex(*arc[-1]) / complex(*arc[0])) for arc in arcs]
     # q is 0.3 rad behind k, and m - n = 2 steps of pi / 9.
     assert spans == pytest.approx([2 * math.pi / 9 - 0.3] * 2, abs=1e-12)
     tips = [
-        [note.xy for note in ax.texts if note.get_text().startswith("$f")] for ax in axes(figures.draw_relative_angle())
+        [note.xy for note in ax.texts if note.get_text().startswith("$f")]
+        for ax in axes(figures.rotation.draw_relative_angle())
     ]
     for (m, n), (tip_q, tip_k) in zip(((3, 1), (6, 4)), tips, strict=True):
         q, k = (np.exp(1j * 0.35), 0.8 * np.exp(1j * 0.65))
@@ -281,7 +279,7 @@ def test_relative_angle_shows_one_angle_twice():
 
 
 def test_solutions():
-    orbits = [ax.lines[-1].get_xydata() @ [1, 1j] for ax in axes(figures.draw_solutions(zeta=1.1, steps=4))]
+    orbits = [ax.lines[-1].get_xydata() @ [1, 1j] for ax in axes(figures.rotation.draw_solutions(zeta=1.1, steps=4))]
     rotation, reflection, scaled = orbits
     assert np.allclose(rotation[1:] / rotation[:-1], np.exp(1j * math.pi / 7))
     assert np.allclose(reflection[2:], reflection[:-2])
@@ -290,7 +288,7 @@ def test_solutions():
 
 
 def test_aliases_meet_at_whole_positions_only():
-    slow, fast, dots = (line.get_xydata() for line in axes(figures.draw_aliases())[0].lines)
+    slow, fast, dots = (line.get_xydata() for line in axes(figures.rotation.draw_aliases())[0].lines)
     whole = np.isclose(slow[:, 0], slow[:, 0].round())
     assert np.allclose(slow[whole], fast[whole], rtol=0, atol=1e-9)
     assert np.abs(slow[~whole, 1] - fast[~whole, 1]).max() > 1
@@ -298,12 +296,16 @@ def test_aliases_meet_at_whole_positions_only():
 
 
 def test_basis_images():
-    tips = [note.xy for note in axes(figures.draw_basis_images(angle=0.6))[0].texts if "cos" in note.get_text()]
+    tips = [
+        note.xy for note in axes(figures.rotation.draw_basis_images(angle=0.6))[0].texts if "cos" in note.get_text()
+    ]
     assert np.allclose(tips, [(math.cos(0.6), math.sin(0.6)), (-math.sin(0.6), math.cos(0.6))])
 
 
 def test_rotation_blocks():
-    for m, ax in zip((0, 7), axes(figures.draw_rotation_blocks(positions=(0, 7), dim=4, base=10)), strict=True):
+    for m, ax in zip(
+        (0, 7), axes(figures.rotation.draw_rotation_blocks(positions=(0, 7), dim=4, base=10)), strict=True
+    ):
         shown = np.ma.filled(ax.images[0].get_array(), np.nan)
         columns = [reference.rotate([float(j == r) for r in range(4)], m, interleaved=True, base=10) for j in range(4)]
         expected = np.array(columns).T
@@ -317,7 +319,7 @@ def test_scores_of_rotations_that_do_not_commute_are_not_relative():
     commuting, other = (diagonal_share(torch.tensor(t)) for t in score_tables(length=24, seed=0))
     assert commuting == pytest.approx(1, abs=1e-12)
     assert other < 0.9
-    for ax, table in zip(axes(figures.draw_not_relative()), score_tables(length=24, seed=0), strict=True):
+    for ax, table in zip(axes(figures.rotation.draw_not_relative()), score_tables(length=24, seed=0), strict=True):
         assert np.array_equal(ax.images[0].get_array(), table)
 
 

@@ -9,12 +9,12 @@ from itertools import product
 import pytest
 from browsing import Visit
 
-import figures
+from figures.__main__ import functions
 from figures.interactive import SCRIPT
 from figures.layouts import VECTOR
 from rope_lib import reference
 
-PIECES = {name: getattr(figures, name)() for name in figures.__all__ if name.startswith("explore_")}
+PIECES = {name: explore() for name, explore in functions("explore_").items()}
 pieces = pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
 
 
@@ -60,7 +60,7 @@ def test_names_are_unique():
 
 
 def test_shifting_both_keeps_angle_and_score():
-    states = PIECES["explore_rotation"].states
+    states = PIECES["rotation"].states
     for n, distance in product(range(12), range(7)):
         assert states[n, distance]["score"] == states[0, distance]["score"]
         x, y = (states[n, distance]["query"][name] for name in ("x2", "y2"))
@@ -69,20 +69,20 @@ def test_shifting_both_keeps_angle_and_score():
 
 
 def test_blocks_are_the_plain_loop():
-    for (m,), state in PIECES["explore_blocks"].states.items():
+    for (m,), state in PIECES["blocks"].states.items():
         column = reference.rotate([1.0, 0.0, 0.0, 1.0], m, interleaved=True, base=100.0)
         shown = [float(state[part]["text"]) for part in ("r00", "r10", "r23", "r33")]
         assert shown == pytest.approx(column, abs=0.0051)
 
 
 def test_code_is_the_plain_loop():
-    for (m,), state in PIECES["explore_code"].states.items():
+    for (m,), state in PIECES["code"].states.items():
         tops = numbers(state["bars"]["d"])[2::3]
         assert tops == pytest.approx([140 - 100 * v for v in reference.sinusoidal_encoding(m, 16)], abs=0.051)
 
 
 def test_layouts_are_the_plain_loop():
-    for (m,), state in PIECES["explore_layouts"].states.items():
+    for (m,), state in PIECES["layouts"].states.items():
         turned = reference.rotate(list(VECTOR), m, interleaved=True, base=100)
         for name, height, vector in (("i", 85, turned), ("h", 225, turned[0::2] + turned[1::2])):
             tops = [state[f"{name}{i}"]["y2"] for i in range(8)]
@@ -90,7 +90,7 @@ def test_layouts_are_the_plain_loop():
 
 
 def test_decay_is_the_plain_loop():
-    state = PIECES["explore_decay"].states[1, 0]  # d = 16, base 100
+    state = PIECES["decay"].states[1, 0]  # d = 16, base 100
     first = numbers(state["curve"]["d"])[1]
     share = sum(abs(s) for s in reference.partial_sums(1, 16, 100)) / 8 / 4.5
     assert first == pytest.approx(260 - 240 * share, abs=0.051)
@@ -98,7 +98,7 @@ def test_decay_is_the_plain_loop():
 
 
 def test_words_carry_their_bars_without_a_mask_only():
-    states = PIECES["explore_order"].states
+    states = PIECES["order"].states
     for masked in (0, 1):
         seen = {}
         for place in range(6):
@@ -132,7 +132,7 @@ def test_sliders_work_by_keyboard(piece, browser, tmp_path):
 
 def test_words_can_be_dragged(browser, tmp_path):
     page = tmp_path / "piece.html"
-    shown = PIECES["explore_order"]._repr_html_()
+    shown = PIECES["order"]._repr_html_()
     page.write_text(f"<!doctype html><meta charset=utf-8><title>piece</title>{shown}", encoding="utf-8")
     with Visit(browser, page.as_uri()) as visit:
         words = visit.page.locator("[data-place]")

@@ -1,17 +1,23 @@
-import json
+import argparse
+import contextlib
 import math
 import os
 import subprocess
 import sys
+import time
+from fractions import Fraction
+from pathlib import Path
 
 import pytest
 import torch
 from conftest import ROOT
 
-from lab import mistakes, peers, speed
+from lab import mistakes, peers, results, speed, steadiness
 from lab.layer import RotaryAttention
-from lab.memory import memory_taken
-from rope_lib import reference
+from lab.memory import memory_taken, peak_rise
+from lab.precision import angle_errors, angles_in, score_errors
+from lab.similarity import diagonal_share
+from rope_lib import cos_sin, inverse_frequencies, reference
 
 
 @pytest.mark.parametrize("processes", [2, 3])
@@ -79,8 +85,8 @@ def test_error_in_bfloat16_counts_roundings():
 
 def test_exponent_of_a_power_law():
     rows = [{"n": n, "forward": {"softmax": 3 * n**2, "rotated": n * 0.5}} for n in speed.LENGTHS]
-    assert speed.exponent(rows, "softmax") == pytest.approx(2)
-    assert speed.exponent(rows, "rotated") == pytest.approx(1)
+    assert results.exponent(rows, "softmax") == pytest.approx(2)
+    assert results.exponent(rows, "rotated") == pytest.approx(1)
 
 
 def test_backward_of_a_benchmark_is_a_backward():
@@ -94,11 +100,148 @@ def test_backward_of_a_benchmark_is_a_backward():
 
 @pytest.mark.parametrize("path", sorted(speed.RESULTS.glob("speed-*.json")), ids=lambda path: path.stem)
 def test_stored_results_can_be_printed(path):
-    found = json.loads(path.read_text())
-    text = speed.report(found)
+    found = results.stored(path.stem)
+    text = results.report(found)
     assert found["machine"]["device"] in text
-    assert text.count("rope_lib ") == len(found["rotation"]) + 1  # and in the line of errors
-    assert text.count("n = 65536:") >= 2
+    assert all(text.count(f"{row['clone_ms']} ms") for row in found["rotation"])
+    assert text.count("n = 65536:") == (2 if "linear_attention" in found else 0) + ("extra" in text)
+    for row in found["rotation"]:
+        name, ratio = results.best_other(row)
+        assert ratio == min(r for n, r in row["ratios"].items() if n not in ("rope_lib", "clone", "copy_"))
+        assert row["ratios"][name] == ratio
+
+
+def test_rows_are_chosen_by_their_settings():
+    rows = [
+        {"mode": "eager", "dtype": "float32", "interleaved": True},
+        {"mode": "eager", "dtype": "x", "interleaved": 0},
+    ]
+    found = {"rotation": rows}
+    assert results.rows_of(found, mode="eager", dtype="float32") == rows[:1]
+    assert results.rows_of(found) == rows
+    assert [results.setting(row) for row in rows] == ["eager, float32, interleaved", "eager, x, half-split"]
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path, capsys):
+    path, measured = tmp_path / "speed-cpu.json", []
+
+    def rows(stop):
+        for key in "abc":
+            if key == stop:
+                raise KeyboardInterrupt
+            yield key, lambda key=key: measured.append(key) or {"row": key}
+
+    with pytest.raises(KeyboardInterrupt):
+        speed.finish(path, "rotation", rows("c"))
+    assert speed.finish(path, "rotation", rows(None)) == [{"row": key} for key in "abc"]
+    assert measured == ["a", "b", "c"]
+    assert "going on with 2 rows of an interrupted run" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def busy_beside(parent):
+    """Processes that compute for nothing but to be in the way of this one."""
+    found = 0
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # some end while we look
+            found += path.read_bytes().endswith(f"\0{speed.BUSY}\0{parent}\0".encode())
+    return found
+
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are read from /proc")
+PARENT = """
+import time
+from lab.speed import neighbours
+with neighbours(1):
+    print(1, flush=True)
+    time.sleep(60)
+"""
+
+
+@linux
+def test_neighbours_end_with_the_block():
+    with pytest.raises(KeyboardInterrupt), speed.neighbours(2):  # noqa: PT012
+        assert busy_beside(os.getpid()) == 2
+        raise KeyboardInterrupt
+    assert busy_beside(os.getpid()) == 0
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert condition()
+
+
+@linux
+def test_neighbours_end_when_their_parent_is_killed():
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE)
+    assert parent.stdout.readline()
+    wait_until(lambda: busy_beside(parent.pid) == 1)
+    parent.kill()  # it has no chance to end them
+    parent.wait()
+    wait_until(lambda: busy_beside(parent.pid) == 0)
+
+
+def test_rows_of_the_benchmark_are_measured(monkeypatch):
+    """A tiny run of both parts, with a neighbour."""
+    monkeypatch.setattr(speed, "SHAPES", {"cpu": [(1, 2, 8, 4), (1, 2, 1, 4)]})
+    monkeypatch.setattr(speed, "LENGTHS", (16,))
+    monkeypatch.setattr(speed, "fla_naive_chunk", lambda q, k, v: q + k + v)
+    monkeypatch.setattr(speed, "PEERS", {
+        "rope_lib": (peers.ours, (True, False)), "clone": (peers.clone, (True, False)),
+        "copy_": (peers.copy, (True, False)),
+    })  # fmt: skip
+    options = argparse.Namespace(device="cpu", eager=True, rounds=1, neighbours=1)
+    rows = [measure() for _, measure in speed.time_rotation(options)]
+    assert len(rows) == 2 * 2 * (2 + 1)  # types and layouts; forward and backward, and forward for the single token
+    assert {tuple(row["shape"]) for row in rows} == {(1, 2, 8, 4), (1, 2, 1, 4)}
+    assert all(set(row["ratios"]) >= {"rope_lib", "clone"} and row["spread"][0] <= row["spread"][1] for row in rows)
+    [(key, measure)] = speed.time_linear_attention(options)
+    assert (key, measure()["n"]) == ("16", 16)
+
+
+def test_forms_of_the_steadiness_experiment_are_one_rotation(generator):
+    x = torch.randn(1, 3, 5, 8, generator=generator)
+    cos, sin = cos_sin(torch.arange(5), inverse_frequencies(8))
+    first, *others = (form(x, cos, sin) for form in steadiness.FORMS.values())
+    for other in others:
+        torch.testing.assert_close(other, first)
+
+
+def one_megabyte(size):
+    return lambda: torch.ones(size, 2**20, dtype=torch.uint8)
+
+
+@linux
+def test_the_peak_rises_by_what_is_taken():
+    assert 64 * 2**20 <= peak_rise(one_megabyte, 64) < 80 * 2**20
+
+
+def test_angle_errors_against_exact_arithmetic():
+    """With base 2^32 and d = 64 every speed is a power of two, so that only the position is rounded."""
+    powers = {"dim": 64, "base": 2.0**32}
+    assert angles_in(torch.float64, (3,), **powers).tolist() == [[3 / 2**i for i in range(32)]]
+    assert angle_errors((257, 2**20 + 1), torch.bfloat16, **powers) == [1, 1]  # 256 and 2^20 are the nearest
+    assert angle_errors((2**24 + 1,), torch.float32, **powers) == [1]
+    assert angle_errors((2**24 + 1,), torch.float64, **powers) == [0]
+    rounded = torch.tensor(1 / 3, dtype=torch.float64).float().item()  # base 9, d = 4: speeds 1 and 1/3
+    assert angle_errors((1024,), torch.float32, dim=4, base=9.0) == [
+        float(abs(1024 * Fraction(rounded) - Fraction(1024, 3)))
+    ]
+
+
+def test_score_errors_grow_with_the_position_and_vanish_in_float64(generator):
+    near, far = score_errors((10, 10**6), torch.float32, generator=generator)
+    assert 1e-8 < near < 1e-5 < far < 0.1
+    assert max(score_errors((7, 10**6), torch.float64, generator=generator)) < 1e-8
+    assert score_errors((10**5,), torch.bfloat16, generator=generator)[0] > 0.5
+
+
+def test_diagonal_share_of_known_tables():
+    position = torch.arange(5.0, dtype=torch.float64)
+    assert diagonal_share(position[:, None] - position) == pytest.approx(1)
+    assert diagonal_share(position[:, None] + position) == pytest.approx(0)
 
 
 def test_ratios_are_taken_in_the_same_rounds():

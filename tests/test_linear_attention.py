@@ -2,12 +2,17 @@ import math
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from rope_lib import cos_sin, inverse_frequencies, reference
-from rope_lib.linear_attention import elu_plus_one, linear_attention, linear_attention_step
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
+from rope_lib.linear_attention import Rotation, State, elu_plus_one, linear_attention, linear_attention_step
 
-forms = pytest.mark.parametrize("rotate", ["none", "both", "numerator"])
+FORMS = {"plain": None, "numerator": False, "both": True}  # is the denominator rotated? None: nothing is
+forms = pytest.mark.parametrize("denominator", FORMS.values(), ids=FORMS)
+rotated_forms = pytest.mark.parametrize("denominator", [False, True], ids=["numerator", "both"])
 decays = pytest.mark.parametrize("decay", [None, 0.9])
+layouts = pytest.mark.parametrize("interleaved", [True, False])
 
 
 def inputs(generator, length=37, heads=2, dim=6, value_dim=5):
@@ -15,45 +20,54 @@ def inputs(generator, length=37, heads=2, dim=6, value_dim=5):
     return q, k, torch.randn(heads, length, value_dim, generator=generator, dtype=torch.float64)
 
 
-def rotation(rotate, positions, dim=6):
-    if rotate == "none":
-        return {"rotate": rotate}
-    cos, sin = cos_sin(positions, inverse_frequencies(dim), dtype=torch.float64)
-    return {"rotate": rotate, "cos": cos, "sin": sin, "interleaved": True}
+def rotation(denominator, positions, dim=6, *, interleaved=True):
+    if denominator is None:
+        return None
+    tables = cos_sin(positions, inverse_frequencies(dim), dtype=torch.float64)
+    return Rotation(*tables, interleaved=interleaved, denominator=denominator)
 
 
 def feature(x):
     return x + 1 if x > 0 else math.exp(x)
 
 
-@forms
-@pytest.mark.parametrize(("causal", "decay"), [(False, None), (True, None), (True, 0.9)])
-def test_the_fast_form_is_the_plain_loop(rotate, causal, decay, generator):
-    q, k, v = inputs(generator)
-    settings = rotation(rotate, torch.arange(37))
-    fast = linear_attention(q, k, v, causal=causal, decay=decay, chunk_size=8, **settings)
-    for head in range(2):
-        loop = reference.linear_attention(
-            q[head].tolist(),
-            k[head].tolist(),
-            v[head].tolist(),
-            feature_map=feature,
-            causal=causal,
-            rotate=rotate,
-            interleaved=True,
+def loop_over_heads(q, k, v, *, denominator, feature_map=feature, interleaved=True, decay=None, **settings):
+    rows = [
+        reference.linear_attention(
+            *(x.tolist() for x in head),
+            feature_map=feature_map,
+            rotated=denominator is not None,
+            denominator=bool(denominator),
+            interleaved=interleaved,
             decay=1.0 if decay is None else decay,
+            **settings,
         )
-        torch.testing.assert_close(fast[head], torch.tensor(loop, dtype=torch.float64), rtol=1e-9, atol=1e-9)
+        for head in zip(q, k, v, strict=True)
+    ]
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+@forms
+@layouts
+@pytest.mark.parametrize(("causal", "decay"), [(False, None), (True, None), (True, 0.9), (True, 1), (True, 1e-3)])
+def test_the_fast_form_is_the_plain_loop(denominator, interleaved, causal, decay, generator):
+    """Chunks of 2 make several segments. A rotated denominator can be small, hence more than rounding of sums."""
+    q, k, v = inputs(generator)
+    turn = rotation(denominator, torch.arange(37), interleaved=interleaved)
+    loop = loop_over_heads(q, k, v, denominator=denominator, interleaved=interleaved, causal=causal, decay=decay)
+    for chunk_size in (2, 8, 128):
+        fast = linear_attention(q, k, v, causal=causal, decay=decay, chunk_size=chunk_size, rotation=turn)
+        torch.testing.assert_close(fast, loop, rtol=1e-9, atol=1e-9)
 
 
 @forms
 @decays
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 37])
-def test_chunks_change_nothing(rotate, decay, length, generator):
+def test_chunks_change_nothing(denominator, decay, length, generator):
     q, k, v = inputs(generator, length)
-    settings = rotation(rotate, torch.arange(length))
+    turn = rotation(denominator, torch.arange(length))
     whole, chunks = (
-        linear_attention(q, k, v, causal=True, decay=decay, chunk_size=size, **settings) for size in (1000, 8)
+        linear_attention(q, k, v, causal=True, decay=decay, chunk_size=size, rotation=turn) for size in (1000, 8)
     )
     assert whole.shape == v.shape
     torch.testing.assert_close(whole, chunks, rtol=1e-9, atol=1e-9)
@@ -61,22 +75,47 @@ def test_chunks_change_nothing(rotate, decay, length, generator):
 
 @forms
 @decays
-def test_steps_give_the_whole(rotate, decay, generator):
+@layouts
+@pytest.mark.parametrize("sizes", [[1] * 12, [5, 0, 6, 1]], ids=["token by token", "in blocks"])
+def test_steps_give_the_whole(denominator, decay, interleaved, sizes, generator):
     q, k, v = inputs(generator, 12)
-    whole = linear_attention(q, k, v, causal=True, decay=decay, **rotation(rotate, torch.arange(12)))
-    state, outputs = None, []
-    for m in range(12):
-        token = (x[:, m : m + 1] for x in (q, k, v))
-        output, state = linear_attention_step(state, *token, decay=decay, **rotation(rotate, torch.tensor([m])))
+    settings = {"decay": decay, "feature_map": lambda x: elu_plus_one(x) ** 2}
+    turn = rotation(denominator, torch.arange(12), interleaved=interleaved)
+    whole = linear_attention(q, k, v, causal=True, rotation=turn, **settings)
+    state, outputs, start = None, [], 0
+    for size in sizes:
+        now = slice(start, start + size)
+        turn = rotation(denominator, torch.arange(12)[now], interleaved=interleaved)
+        output, state = linear_attention_step(
+            state, q[:, now], k[:, now], v[:, now], rotation=turn, chunk_size=2, **settings
+        )
         outputs.append(output)
+        start += size
     torch.testing.assert_close(torch.cat(outputs, dim=-2), whole, rtol=1e-9, atol=1e-9)
 
 
 @forms
 @decays
-def test_causality_is_exact(rotate, decay, generator):
+def test_the_state_is_two_sums(denominator, decay, generator):
+    q, k, v = inputs(generator, 11, heads=1)
+    turn = rotation(denominator, torch.arange(11))
+    _, state = linear_attention_step(None, q, k, v, rotation=turn, decay=decay, chunk_size=4)
+    values, normalizer = torch.zeros(6, 5, dtype=torch.float64), torch.zeros(6, dtype=torch.float64)
+    for j in range(11):
+        plain = [feature(x) for x in k[0, j].tolist()]
+        turned = plain if denominator is None else reference.rotate(plain, j, interleaved=True)
+        kept = (decay or 1.0) ** (10 - j)
+        values += kept * torch.outer(torch.tensor(turned, dtype=torch.float64), v[0, j])
+        normalizer += kept * torch.tensor(turned if denominator else plain, dtype=torch.float64)
+    torch.testing.assert_close(state.values[0], values, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(state.normalizer[0], normalizer, rtol=1e-12, atol=1e-12)
+
+
+@forms
+@decays
+def test_causality_is_exact(denominator, decay, generator):
     q, k, v = inputs(generator)
-    settings = dict(causal=True, decay=decay, chunk_size=8, **rotation(rotate, torch.arange(37)))
+    settings = {"causal": True, "decay": decay, "chunk_size": 8, "rotation": rotation(denominator, torch.arange(37))}
     before = linear_attention(q, k, v, **settings)
     q[:, 20], k[:, 20], v[:, 20] = 3.0, -2.0, 7.0
     after = linear_attention(q, k, v, **settings)
@@ -84,16 +123,14 @@ def test_causality_is_exact(rotate, decay, generator):
     assert not torch.equal(before[:, 20:], after[:, 20:])
 
 
-@pytest.mark.parametrize("rotate", ["both", "numerator"])
-def test_rotated_features_are_relative_and_features_of_rotated_vectors_are_not(rotate, generator):
+@rotated_forms
+def test_rotated_features_are_relative_and_features_of_rotated_vectors_are_not(denominator, generator):
     q, k, v = inputs(generator, 10)
     here, there = (
-        linear_attention(q, k, v, causal=True, **rotation(rotate, torch.arange(10) + shift)) for shift in (0, 500)
+        linear_attention(q, k, v, causal=True, rotation=rotation(denominator, torch.arange(10) + shift))
+        for shift in (0, 500)
     )
     torch.testing.assert_close(here, there, rtol=1e-8, atol=1e-8)
-
-    from rope_lib import apply_rotary_emb
-
     wrong = []
     for shift in (0, 500):
         tables = cos_sin(torch.arange(10) + shift, inverse_frequencies(6), dtype=torch.float64)
@@ -102,27 +139,158 @@ def test_rotated_features_are_relative_and_features_of_rotated_vectors_are_not(r
     assert (wrong[0] - wrong[1]).abs().max() > 0.01
 
 
+@rotated_forms
+@pytest.mark.parametrize("causal", [True, False])
+def test_each_row_of_a_batch_may_have_positions_of_its_own(denominator, causal, generator):
+    q, k, v = (torch.stack((x, 2 * x)) for x in inputs(generator, 9))
+    starts = torch.arange(9), torch.arange(9) + 50
+    turn = rotation(denominator, torch.stack(starts)[:, None])
+    together = linear_attention(q, k, v, causal=causal, rotation=turn, chunk_size=2)
+    for row, positions in enumerate(starts):
+        settings = {"causal": causal, "rotation": rotation(denominator, positions)}
+        alone = linear_attention(q[row], k[row], v[row], **settings)
+        torch.testing.assert_close(together[row], alone, rtol=1e-9, atol=1e-9)
+
+
+@forms
+@pytest.mark.parametrize("causal", [True, False])
+def test_features_may_be_more_than_dimensions(denominator, causal, generator):
+    """The tables then turn the features, and are as wide as these."""
+
+    def wide(x):
+        return torch.cat((x, -x), dim=-1).exp()
+
+    q, k, v = inputs(generator)
+    settings = {"causal": causal, "chunk_size": 4, "rotation": rotation(denominator, torch.arange(37), 12)}
+    made_inside = linear_attention(q, k, v, feature_map=wide, **settings)
+    made_before = linear_attention(wide(q), wide(k), v, feature_map=lambda x: x, **settings)
+    torch.testing.assert_close(made_inside, made_before, rtol=1e-12, atol=1e-12)
+
+
+@decays
+@pytest.mark.parametrize("chunk", [1, 4, 9, 100])
+def test_weighted_sums_are_the_loop(chunk, decay, generator):
+    """Decays to float64's precision: nothing of the loop's is rounded on the way."""
+    q, k, v = (x[0] for x in inputs(generator, 9, heads=1))
+    decay = decay or 1.0
+    loop = [
+        [
+            sum(decay ** (i - j) * reference.dot(q[i].tolist(), k[j].tolist()) * v[j, c].item() for j in range(i + 1))
+            for c in range(5)
+        ]
+        for i in range(9)
+    ]
+    sums = reference.weighted_sums(q, k, v, chunk=chunk, decay=decay)
+    torch.testing.assert_close(sums, torch.tensor(loop, dtype=torch.float64), rtol=1e-12, atol=1e-12)
+
+
 @forms
 @decays
-def test_gradients(rotate, decay, generator):
+def test_linear_attention_is_a_ratio_of_weighted_sums(denominator, decay, generator):
+    q, k, v = (x[0] for x in inputs(generator, heads=1))
+    turn = rotation(denominator, torch.arange(37))
+    plain = elu_plus_one(q), elu_plus_one(k)
+    turned = plain if turn is None else [apply_rotary_emb(x, *turn[:2], interleaved=True) for x in plain]
+    settings = {"chunk": 7, "decay": decay or 1.0}
+    numerator = reference.weighted_sums(*turned, v, **settings)
+    normalizer = reference.weighted_sums(*(turned if denominator else plain), torch.ones_like(v[:, :1]), **settings)
+    ours = linear_attention(q, k, v, causal=True, rotation=turn, decay=decay, chunk_size=5)
+    torch.testing.assert_close(ours * normalizer, numerator, rtol=1e-9, atol=1e-9)
+
+
+@forms
+@decays
+def test_gradients(denominator, decay, generator):
     q, k, v = (x.requires_grad_() for x in inputs(generator, 5, heads=1, dim=4, value_dim=2))
-    settings = dict(causal=True, decay=decay, chunk_size=2, **rotation(rotate, torch.arange(5), dim=4))
-    if rotate == "both":  # keep the denominator away from zero
+    settings = {"causal": True, "decay": decay, "chunk_size": 2, "rotation": rotation(denominator, torch.arange(5), 4)}
+    if denominator:  # keep it away from zero
         settings["feature_map"] = lambda x: x.square() + 3
-    assert torch.autograd.gradcheck(lambda *x: linear_attention(*x, **settings), (q, k, v))
+    assert torch.autograd.gradcheck(lambda *x: linear_attention(*x, **settings), (q, k, v), fast_mode=True)
+
+
+@decays
+@pytest.mark.parametrize("learned", ["q", "k", "v", "cos", "sin"])
+def test_gradients_reach_whatever_wants_one(decay, learned, generator):
+    """Also if nothing else does, and through the state to the tokens before."""
+    q, k, v = inputs(generator, 24)
+    cos, sin, *form = rotation(False, torch.arange(24))
+    tensors = {"q": q, "k": k, "v": v, "cos": cos, "sin": sin}
+
+    def loss(x):
+        state, total = None, 0
+        for now in (slice(0, 4), slice(4, 24)):
+            q, k, v, *tables = (t[..., now, :] for t in (tensors | {learned: x}).values())
+            settings = {"rotation": Rotation(*tables, *form), "decay": decay, "chunk_size": 2}
+            output, state = linear_attention_step(state, q, k, v, **settings)
+            total = total + output.square().sum()
+        return total
+
+    x = tensors[learned].clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(x), x)
+    direction = torch.randn(x.shape, generator=generator, dtype=x.dtype)
+    step = 1e-6 * direction
+    with torch.no_grad():
+        slope = (loss(x + step) - loss(x - step)) / 2e-6  # good to some 1e-10 / 1e-6
+    assert (gradient * direction).sum().item() == pytest.approx(slope.item(), rel=1e-4)
+
+
+class Cost(TorchDispatchMode):
+    """Counts the elements of whatever torch returns, operation by operation."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        results = function(*args, **kwargs or {})
+        self.elements += sum(x.numel() for x in tree_leaves(results) if isinstance(x, torch.Tensor))
+        return results
+
+
+def cost(function, *tensors, **settings):
+    with Cost() as counter:
+        function(*tensors, **settings)
+    return counter.elements
+
+
+def whole_and_back(q, k, v, **settings):
+    output = linear_attention(q, k, v, causal=True, **settings)
+    if output.requires_grad:
+        output.sum().backward()
+
+
+@decays
+@pytest.mark.parametrize("learned", [(), (0, 1, 2), (2,)], ids=["nothing", "all", "values only"])
+def test_cost_is_linear_in_the_length(decay, learned, generator):
+    """Forward and backward: each further segment of the text costs as much as the one before."""
+    costs = []
+    for length in (32, 64, 128):
+        tensors = inputs(generator, length, heads=1)
+        for index in learned:
+            tensors[index].requires_grad_()
+        settings = {"rotation": rotation(False, torch.arange(length)), "decay": decay, "chunk_size": 2}
+        costs.append(cost(whole_and_back, *tensors, **settings))
+    assert costs[2] - costs[1] == 2 * (costs[1] - costs[0])
+
+
+@decays
+def test_a_step_of_many_tokens_costs_what_the_whole_does(decay, generator):
+    """Its chunks are as small: with larger ones the matrix of weights inside of each grows."""
+    q, k, v = inputs(generator, 64)
+    small, large = ({"decay": decay, "chunk_size": size} for size in (2, 64))
+    step = cost(linear_attention_step, None, q, k, v, **small)
+    assert step == cost(whole_and_back, q, k, v, **small)
+    assert step < cost(whole_and_back, q, k, v, **large)
 
 
 @decays
 def test_result_is_the_same_however_it_is_asked_for(decay, generator):
     """With and without derivatives the segments are put together in different ways."""
     q, k, v = inputs(generator)
-    settings = rotation("numerator", torch.arange(37)) | {"causal": True, "decay": decay, "chunk_size": 2}
+    settings = {"causal": True, "decay": decay, "chunk_size": 2, "rotation": rotation(False, torch.arange(37))}
 
     def attend(q):
         return linear_attention(q, k, v, **settings)
 
     plain, tracked = attend(q), attend(q.clone().requires_grad_())
-    assert tracked.grad_fn.name() == "CatBackward0"  # copies into slices would make the backward pass quadratic
     torch.testing.assert_close(plain, tracked.detach(), rtol=0, atol=0)
     with torch.inference_mode():
         torch.testing.assert_close(attend(q), plain, rtol=0, atol=0)
@@ -135,56 +303,72 @@ def test_result_is_the_same_however_it_is_asked_for(decay, generator):
     torch.testing.assert_close(torch.vmap(attend)(stacked), torch.stack((plain, attend(2 * q))), rtol=1e-9, atol=1e-9)
 
 
-def test_weights_without_rotation_are_an_average(generator):
+@pytest.mark.parametrize("chunk_size", [8, 128])
+def test_weights_without_rotation_are_an_average(chunk_size, generator):
     q, k, v = inputs(generator)
-    out = linear_attention(q, k, torch.ones_like(v), causal=True, chunk_size=8)
+    out = linear_attention(q, k, torch.ones_like(v), causal=True, chunk_size=chunk_size)
     torch.testing.assert_close(out, torch.ones_like(v), rtol=1e-12, atol=0)
-    assert torch.equal(elu_plus_one(torch.tensor([-100.0, 0.0, 2.0])), torch.tensor([0.0, 1.0, 3.0]))
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"rotate": "q"}, "rotate is 'q'; it must be"),
-        ({"rotate": "both"}, "given are none of cos, sin, interleaved"),
-        ({"interleaved": True}, "given are \\['interleaved'\\]"),
-        ({"decay": 1.5}, r"decay is 1.5 and causal True; decay must be in \(0, 1\]"),
-        ({"decay": 0.5, "causal": False}, "decay is 0.5 and causal False"),
-        ({"chunk_size": 0}, "chunk_size is 0; it must be a positive number of tokens"),
-    ],
-)
-def test_errors(change, text, generator):
-    q, k, v = inputs(generator)
-    with pytest.raises(ValueError, match=text):
-        linear_attention(q, k, v, **{"causal": True, **change})
-    with pytest.raises(ValueError, match=r"v \(2, 3, 5\); they must be"):
-        linear_attention(q, k, v[:, :3], causal=True)
+def test_features_are_those_of_the_paper():
+    x = torch.tensor([-30.0, -2.0, -1e-3, 0.0, 1e-3, 5.0, 1e6], dtype=torch.float64)
+    assert elu_plus_one(x).tolist() == pytest.approx([feature(y) for y in x.tolist()], rel=1e-15, abs=0)
 
 
-@pytest.mark.parametrize("rotate", ["none", "numerator"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_features_are_positive_and_have_gradients(dtype):
+    x = torch.tensor([-1e30, -200, -87.5, -18, 0, 3, 1e30], dtype=dtype, requires_grad=True)
+    features = elu_plus_one(x)
+    assert features.dtype == dtype
+    assert (features > 0).all()
+    features.sum().backward()
+    assert x.grad.isfinite().all()
+    assert x.grad[4:].tolist() == [1, 1, 1]
+    assert x.grad[3].item() == pytest.approx(math.exp(-18), rel=4 * torch.finfo(dtype).eps, abs=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("low", [-18.0, -200.0, -6e4])
+def test_very_negative_inputs_still_average(dtype, causal, low, generator):
+    """The product of two very small features is a weight: it must not be zero either."""
+    q = torch.full((1, 9, 4), low, dtype=dtype)
+    v = torch.randn(1, 9, 2, generator=generator).to(dtype)
+    out = linear_attention(q, q, v, causal=causal, chunk_size=2)
+    counts = torch.arange(1, 10)[:, None] if causal else 9
+    mean = (v.double().cumsum(-2) if causal else v.double().sum(-2, keepdim=True).expand(1, 9, 2)) / counts
+    few = 8 * torch.finfo(dtype).eps  # a sum of at most nine, and one rounding
+    torch.testing.assert_close(out.double(), mean, rtol=few, atol=few)
+
+
+@decays
+@pytest.mark.parametrize("denominator", [None, False], ids=["plain", "numerator"])  # a rotated one is near 0 at times
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_long_sums_of_half_precision(rotate, dtype, generator):
+def test_long_sums_of_half_precision(denominator, decay, dtype, generator):
     """In bfloat16 a sum stops growing after 256 equal steps, in float16 it overflows at 65504."""
-    length = 4096
+    length = 1024
     q, k, v = (x.to(dtype) for x in torch.randn(3, 1, length, 16, generator=generator))
     q, k = q.abs() + 2, k.abs() + 2
-    settings = rotation(rotate, torch.arange(length), 16)
+    settings = {"rotation": rotation(denominator, torch.arange(length), 16), "decay": decay}
+    close = {"rtol": torch.finfo(dtype).eps, "atol": 1e-4}  # one rounding, and float32's of 1024 terms
     exact = linear_attention(q.double(), k.double(), v.double(), causal=True, **settings)
     got = linear_attention(q, k, v, causal=True, **settings)
     assert got.dtype == dtype
-    torch.testing.assert_close(got.double(), exact, rtol=torch.finfo(dtype).eps, atol=1e-4)
+    torch.testing.assert_close(got.double(), exact, **close)
     state, outputs = None, []
     for part in range(0, length, 64):
-        here = slice(part, part + 64)
-        output, state = linear_attention_step(
-            state, q[:, here], k[:, here], v[:, here], **rotation(rotate, torch.arange(part, part + 64), 16)
-        )
+        turn = rotation(denominator, torch.arange(part, part + 64), 16)
+        token = (x[:, part : part + 64] for x in (q, k, v))
+        output, state = linear_attention_step(state, *token, rotation=turn, decay=decay)
         outputs.append(output)
     assert state.values.dtype == state.normalizer.dtype == torch.float32
-    torch.testing.assert_close(torch.cat(outputs, -2).double(), exact, rtol=torch.finfo(dtype).eps, atol=1e-4)
-    whole = linear_attention(q, k, v, causal=False, **settings).double()
-    exact = linear_attention(q.double(), k.double(), v.double(), causal=False, **settings)
-    torch.testing.assert_close(whole, exact, rtol=torch.finfo(dtype).eps, atol=1e-4)
+    assert output.dtype == dtype
+    torch.testing.assert_close(torch.cat(outputs, -2).double(), exact, **close)
+    if decay is None:
+        whole = linear_attention(q, k, v, causal=False, **settings)
+        assert whole.dtype == dtype
+        exact = linear_attention(q.double(), k.double(), v.double(), causal=False, **settings)
+        torch.testing.assert_close(whole.double(), exact, **close)
 
 
 def test_decay_in_half_precision_does_not_depend_on_the_chunks(generator):
@@ -193,44 +377,79 @@ def test_decay_in_half_precision_does_not_depend_on_the_chunks(generator):
     torch.testing.assert_close(small, large, rtol=torch.finfo(torch.bfloat16).eps, atol=1e-4)
 
 
-def test_feature_map_and_layout_are_used(generator):
+def all_ways(q, k, v, **settings):
+    """The calls that share their arguments: the whole, causal and not, and a step."""
+    ways = [lambda: linear_attention(q, k, v, causal=True, **settings)]
+    if "decay" not in settings:
+        ways.append(lambda: linear_attention(q, k, v, causal=False, **settings))
+    return [*ways, lambda: linear_attention_step(None, q, k, v, **settings)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "text"),
+    [
+        ({"decay": 1.5}, ValueError, r"^decay is 1.5 and causal True; decay must be in \(0, 1\]"),
+        ({"decay": 0}, ValueError, "^decay is 0 and causal True"),
+        ({"decay": math.nan}, ValueError, "^decay is nan and causal True"),
+        ({"decay": torch.tensor([0.5, 0.9])}, TypeError, "^decay is a Tensor; it must be one number, for all heads"),
+        ({"chunk_size": 0}, ValueError, "^chunk_size is 0; it must be a positive number of tokens"),
+        ({"chunk_size": 2.5}, ValueError, "^chunk_size is 2.5; it must be .* an int"),
+        ({"rotation": rotation(True, torch.arange(30))}, ValueError, "^seq_len of q is 37, of cos 30"),
+        ({"rotation": rotation(True, torch.arange(40))}, ValueError, "^seq_len of q is 37, of cos 40"),
+        (
+            {"rotation": rotation(False, torch.arange(37), 4)},
+            ValueError,
+            "^there are 6 features, and cos has 2 columns; it must have one for each two",
+        ),
+        ({"rotation": rotation(False, torch.arange(37), 8)}, ValueError, "^there are 6 features, and cos has 4 col"),
+        (
+            {"rotation": rotation(False, torch.arange(37), interleaved=None)},
+            TypeError,
+            "^interleaved is None; it must be True",
+        ),
+        (
+            {"rotation": Rotation(*torch.ones(2, 37, 3).bfloat16(), interleaved=True, denominator=True)},
+            TypeError,
+            r"^cos and sin have dtypes torch\.bfloat16",
+        ),
+    ],
+)
+def test_errors_of_settings(settings, error, text, generator):
+    for call in all_ways(*inputs(generator), **settings):
+        with pytest.raises(error, match=text):
+            call()
+
+
+def test_decay_looks_back():
+    q = torch.zeros(1, 3, 2)
+    with pytest.raises(ValueError, match=r"^decay is 0\.5 and causal False; .* it needs causal=True"):
+        linear_attention(q, q, q, causal=False, decay=0.5)
+
+
+def test_unequal_shapes_and_dtypes_are_named(generator):
     q, k, v = inputs(generator)
-    plain = linear_attention(q, k, v, causal=True)
-    squares = linear_attention(q, k, v, causal=True, feature_map=lambda x: elu_plus_one(x) ** 2)
-    by_loop = reference.linear_attention(
-        q[0].tolist(),
-        k[0].tolist(),
-        v[0].tolist(),
-        feature_map=lambda x: feature(x) ** 2,
-        causal=True,
-        rotate="none",
-        interleaved=True,
-    )
-    torch.testing.assert_close(squares[0], torch.tensor(by_loop, dtype=torch.float64))
-    assert not torch.allclose(plain, squares)
-    other = rotation("numerator", torch.arange(37)) | {"interleaved": False}
-    by_loop = reference.linear_attention(
-        q[0].tolist(),
-        k[0].tolist(),
-        v[0].tolist(),
-        feature_map=feature,
-        causal=True,
-        rotate="numerator",
-        interleaved=False,
-    )
-    got = linear_attention(q, k, v, causal=True, **other)
-    torch.testing.assert_close(got[0], torch.tensor(by_loop, dtype=torch.float64))
+    for tensors in ((q, k[:1], v[:1]), (q, k, v[:1]), (q[0, 0], k[0, 0], v[0, 0]), (q, k, v[:, :3])):
+        for call in all_ways(*tensors):
+            with pytest.raises(ValueError, match=r"^q has shape .*fewer heads of k and v\? repeat them"):
+                call()
+    for tensors in ((q, k, v.float()), (q, k.float(), v), (q.float(), k, v), (q.long(), k.long(), v.long())):
+        for call in all_ways(*tensors):
+            with pytest.raises(TypeError, match=rf"^q, k and v have dtypes {tensors[0].dtype}, {tensors[1].dtype}, "):
+                call()
 
 
-def test_short_tables_are_named(generator):
-    q, k, v = inputs(generator)
-    for causal in (True, False):
-        with pytest.raises(ValueError, match="seq_len of x is 37, of cos 30"):
-            linear_attention(q, k, v, causal=causal, **rotation("both", torch.arange(30)))
-
-
-def test_unequal_shapes_are_named(generator):
-    q, k, v = inputs(generator)
-    for shapes in ((q, k[:1], v[:1]), (q, k, v[:1]), (q[0, 0], k[0, 0], v[0, 0])):
-        with pytest.raises(ValueError, match=r"q has shape .*fewer heads of k and v\? repeat them"):
-            linear_attention(*shapes, causal=True)
+def test_a_state_of_other_tokens_is_named(generator):
+    q, k, v = inputs(generator, 4)
+    _, state = linear_attention_step(None, q, k, v)
+    for wrong in (tuple(state), list(state)):
+        with pytest.raises(TypeError, match=rf"^state is a {type(wrong).__name__}; it must be the State"):
+            linear_attention_step(wrong, q, k, v)
+    text = r"^state has shapes .* they must be \(2, 6, 5\) and \(2, 6\) \(is it the state of another batch\?\)"
+    for wrong in (
+        State(state.values[:1], state.normalizer[:1]),  # one head of two would broadcast
+        State(state.values, state.normalizer[:1]),
+        State(state.values[..., :4], state.normalizer),
+        State(state.normalizer, state.values),
+    ):
+        with pytest.raises(ValueError, match=text):
+            linear_attention_step(wrong, q, k, v)

@@ -3,11 +3,17 @@
 import pytest
 import torch
 
-from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies
+from rope_lib import (
+    RotaryEmbedding,
+    apply_rotary_emb,
+    apply_rotary_pos_emb,
+    cos_sin,
+    interleaved_to_half_split,
+    inverse_frequencies,
+)
 from rope_lib.attention import attention
 from rope_lib.frequencies import axial_cos_sin
-from rope_lib.rotary import half_split_to_interleaved, interleaved_to_half_split
-from rope_lib.scaling import dynamic_ntk_scaling, proportional_scaling, yarn_scaling
+from rope_lib.scaling import dynamic_ntk_scaling, proportional_scaling, yarn_attention_factor, yarn_scaling
 
 HEAD_DIM = 8
 
@@ -18,44 +24,102 @@ def qkv(generator):
 
 
 def rotary_attention(q, k, v, positions=None, bias=None):
+    positions = torch.arange(q.shape[-2]) if positions is None else positions
     q, k = RotaryEmbedding(HEAD_DIM, interleaved=False)(q, k, positions=positions)
     return attention(q, k, v, causal=True, bias=bias)
 
 
-def test_layouts_of_checkpoint_and_code(qkv, generator):
+# -- Layouts -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_layout_of_the_checkpoint_is_that_of_the_code(generator):
     """A checkpoint trained interleaved, run half-split: other scores, until its weights are reordered."""
     x = torch.randn(10, 6, generator=generator, dtype=torch.float64)
-    w_q, w_k = torch.randn(2, 2 * HEAD_DIM, 6, generator=generator, dtype=torch.float64)
+    weights = torch.randn(2, HEAD_DIM, 6, generator=generator, dtype=torch.float64)
 
-    def scores(w_q, w_k, interleaved):
-        q, k = ((x @ w.mT).unflatten(-1, (2, HEAD_DIM)).transpose(0, 1) for w in (w_q, w_k))
-        q, k = RotaryEmbedding(HEAD_DIM, interleaved=interleaved)(q, k)
+    def scores(weights, interleaved):
+        rope = RotaryEmbedding(HEAD_DIM, interleaved=interleaved)
+        q, k = rope(*(x @ weights.mT), positions=torch.arange(10))
         return q @ k.mT
 
-    trained = scores(w_q, w_k, interleaved=True)
-    assert (scores(w_q, w_k, interleaved=False) - trained).abs().max() > 0.1
-    reordered = [interleaved_to_half_split(w, head_dim=HEAD_DIM, dim=0) for w in (w_q, w_k)]
-    torch.testing.assert_close(scores(*reordered, interleaved=False), trained)
-    assert torch.equal(half_split_to_interleaved(reordered[0], head_dim=HEAD_DIM, dim=0), w_q)
+    trained = scores(weights, interleaved=True)
+    assert (scores(weights, interleaved=False) - trained).abs().max() > 0.1
+    reordered = interleaved_to_half_split(weights, head_dim=HEAD_DIM, dim=1)
+    torch.testing.assert_close(scores(reordered, interleaved=False), trained)
 
 
-@pytest.mark.parametrize("spoil", ["module to bfloat16", "cast before first use", "autocast", "model to half and back"])
+def test_heads_and_words_are_not_swapped(qkv):
+    """Counting along the wrong axis would turn each head by its number; sizes tell, if they differ."""
+    words_first = qkv[0].transpose(1, 2)
+    with pytest.raises(ValueError, match=r"seq_len of q is 2, of cos 10; .* did you forget q.transpose\(1, 2\)"):
+        rotary_attention(words_first, words_first, words_first, torch.arange(10))
+
+
+def test_rows_of_positions_are_not_taken_for_heads(qkv):
+    q, positions = qkv[0], torch.arange(20).view(2, 10)  # as many rows as heads: nothing but the axes could tell
+    rope = RotaryEmbedding(HEAD_DIM, interleaved=False)
+    with pytest.raises(ValueError, match=r"batch could be taken for heads.*positions\[:, None\]"):
+        rope(q, q, positions=positions)
+    rows = rope(q, q, positions=positions[:, None])[0]
+    for row in range(2):
+        assert torch.equal(rows[row], rope(q[row], q[row], positions=positions[row])[0])
+
+
+def test_two_conventions_of_partial_rotary():
+    """Half of the dimensions: their own full spectrum (GPT-NeoX), or the fast half of the whole one (p-RoPE)."""
+    own = inverse_frequencies(HEAD_DIM // 2)
+    fast_half = proportional_scaling(HEAD_DIM, partial_rotary_factor=0.5)
+    assert own.tolist() == pytest.approx([1, 0.01])
+    assert fast_half.tolist() == pytest.approx([1, 0.1, 0, 0])
+    x, one = torch.arange(8.0)[None], torch.tensor([1])
+    by_spectrum = RotaryEmbedding(HEAD_DIM // 2, interleaved=False)(x, x, positions=one)[0]
+    by_speed = RotaryEmbedding(HEAD_DIM, interleaved=False, inv_freq=fast_half)(x, x, positions=one)[0]
+    assert by_spectrum[0, 4:].tolist() == [4, 5, 6, 7]  # the first half turns, pairs (0, 2) and (1, 3)
+    assert (by_spectrum[0, :4] != x[0, :4]).all()
+    assert by_speed[0, [2, 3, 6, 7]].tolist() == [2, 3, 6, 7]  # pairs (0, 4) and (1, 5) turn
+    assert (by_speed[0, [0, 1, 4, 5]] != x[0, [0, 1, 4, 5]]).all()
+
+
+# -- Precision ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spoil", ["module to bfloat16", "cast before first use", "autocast", "model to half and back", "built on meta"]
+)
 def test_angles_survive(spoil, generator):
     """Other modules keep inv_freq in a buffer, which follows every cast of the model."""
     q = torch.randn(4, HEAD_DIM, generator=generator)
     far = torch.arange(4) + 900_000
-    model = torch.nn.Sequential(RotaryEmbedding(HEAD_DIM, interleaved=True), torch.nn.Linear(2, 2))
-    expected = RotaryEmbedding(HEAD_DIM, interleaved=True)(q, q, positions=far)[0]
-    if spoil == "module to bfloat16":
-        model[0](q, q)
-        model.to(torch.bfloat16)
-    elif spoil == "cast before first use":
-        model.bfloat16()
-    elif spoil == "model to half and back":
-        model.half().float()
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=spoil == "autocast"):
-        assert torch.equal(model[0](q, q, positions=far)[0], expected)
-    assert not list(model[0].buffers())
+    for settings in ({}, {"inv_freq": inverse_frequencies(HEAD_DIM) / 2}):
+        expected = RotaryEmbedding(HEAD_DIM, interleaved=True, **settings)(q, q, positions=far)[0]
+        with torch.device("meta" if spoil == "built on meta" else "cpu"):
+            model = torch.nn.Sequential(RotaryEmbedding(HEAD_DIM, interleaved=True, **settings), torch.nn.Linear(2, 2))
+        if spoil == "module to bfloat16":
+            model[0](q, q, positions=far)
+            model.to(torch.bfloat16)
+        elif spoil == "cast before first use":
+            model.bfloat16()
+        elif spoil == "model to half and back":
+            model.half().float()
+        elif spoil == "built on meta":
+            model.to_empty(device="cpu")
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=spoil == "autocast"):
+            assert torch.equal(model[0](q, q, positions=far)[0], expected)
+        assert not list(model[0].buffers())
+
+
+def test_half_precision_rounds_the_result_and_not_the_angles(generator):
+    """Far out, angles in bfloat16 or float16 would be nonsense, and tables in them wrong in the third digit."""
+    positions = torch.arange(4) + 900_000
+    for dtype in (torch.bfloat16, torch.float16):
+        q = torch.randn(4, HEAD_DIM, generator=generator).to(dtype)
+        exact = RotaryEmbedding(HEAD_DIM, interleaved=False)(q.double(), q.double(), positions=positions)[0]
+        turned = RotaryEmbedding(HEAD_DIM, interleaved=False)(q, q, positions=positions)[0]
+        half_a_step = torch.finfo(dtype).eps / 2 * exact.abs().max() + 1e-6  # and what float32 does
+        torch.testing.assert_close(turned.double(), exact, rtol=0, atol=half_a_step.item())
+
+
+# -- Positions ---------------------------------------------------------------------------------------------------------
 
 
 def test_packed_documents(qkv):
@@ -85,95 +149,20 @@ def test_left_padding(qkv):
         torch.testing.assert_close(padded[1, :, 3:], alone)
 
 
-def test_cache_offset(qkv):
-    """One token at a time, keys rotated once and kept: the same as all at once."""
+def test_the_offset_of_the_cache(qkv):
+    """One token at a time, keys rotated once and kept: as all at once, unless each new token is counted from 0."""
     q, k, v = qkv
     whole = rotary_attention(q, k, v)
     rope = RotaryEmbedding(HEAD_DIM, interleaved=False)
-    cached = k[..., :0, :]
-    for m in range(10):
-        new_q, new_k = rope(q[..., m : m + 1, :], k[..., m : m + 1, :], positions=torch.tensor([m]))
-        cached = torch.cat((cached, new_k), dim=-2)
-        out = attention(new_q, cached, v[..., : m + 1, :], causal=True)
-        torch.testing.assert_close(out, whole[..., m : m + 1, :])
-
-
-def test_a_forgotten_cache_offset_is_seen(qkv):
-    """Without positions the new token would be at 0: the same rotation only for the first one."""
-    q, k, _ = qkv
-    rope = RotaryEmbedding(HEAD_DIM, interleaved=False)
-    first, second = q[..., :1, :], q[..., 1:2, :]
-    whole = rope(q, k)[0]
-    assert torch.equal(rope(first, first)[0], whole[..., :1, :])
-    assert not torch.allclose(rope(second, second)[0], whole[..., 1:2, :])
-
-
-def test_two_conventions_of_partial_rotary():
-    """Half of the dimensions: their own full spectrum (GPT-NeoX), or the fast half of the whole one (p-RoPE)."""
-    own = inverse_frequencies(HEAD_DIM // 2)
-    fast_half = proportional_scaling(HEAD_DIM, partial_rotary_factor=0.5)
-    assert own.tolist() == pytest.approx([1, 0.01])
-    assert fast_half.tolist() == pytest.approx([1, 0.1, 0, 0])
-    x = torch.arange(8.0)[None]
-    by_spectrum = RotaryEmbedding(HEAD_DIM // 2, interleaved=False)(x, x, positions=torch.tensor([1]))[0]
-    by_speed = RotaryEmbedding(HEAD_DIM, interleaved=False, inv_freq=fast_half)(x, x, positions=torch.tensor([1]))[0]
-    assert by_spectrum[0, 4:].tolist() == [4, 5, 6, 7]  # the first half turns, pairs (0, 2) and (1, 3)
-    assert by_speed[0, [2, 3, 6, 7]].tolist() == [2, 3, 6, 7]  # pairs (0, 4) and (1, 5) turn
-
-
-def test_dynamic_ntk_with_cached_keys(qkv):
-    """Keys rotated for a shorter text have other speeds than those of the longer one; cache them before rotating."""
-    q, k, _ = qkv
-
-    def rope(seq_len):
-        speeds = dynamic_ntk_scaling(HEAD_DIM, factor=2.0, seq_len=seq_len, max_position_embeddings=8)
-        return RotaryEmbedding(HEAD_DIM, interleaved=False, inv_freq=speeds)
-
-    query, keys = rope(10)(q, k)
-    right = query[..., -1:, :] @ keys.mT
-    stale = rope(9)(q, k)[1]
-    assert (query[..., -1:, :] @ stale.mT - right).abs().max() > 0.01
-    within = rope(8)(q, k)[1], rope(4)(q, k)[1]
-    assert torch.equal(*within)  # up to the trained length nothing changes
-
-
-def test_grid_positions_do_not_mix_rows_and_columns(generator):
-    """Moving a patch down by one changes only the first half of the dimensions."""
-    x = torch.randn(1, HEAD_DIM, generator=generator)
-    here, below = (
-        apply_rotary_emb(x, *axial_cos_sin(torch.tensor([place]), HEAD_DIM), interleaved=True)
-        for place in ((3, 5), (4, 5))
-    )
-    assert not torch.allclose(here[:, :4], below[:, :4])
-    assert torch.equal(here[:, 4:], below[:, 4:])
-
-
-def test_order_of_the_betas_and_the_attention_factor():
-    settings = {"factor": 4.0, "original_max_position_embeddings": 64}
-    with pytest.raises(ValueError, match="are the two swapped"):
-        yarn_scaling(16, beta_fast=1, beta_slow=32, **settings)
-    speeds, attention_factor = yarn_scaling(16, **settings)
-    x = torch.ones(1, 16)
-    q, k = RotaryEmbedding(16, interleaved=True, inv_freq=speeds, attention_factor=attention_factor)(x, x)
-    assert (q @ k.mT).item() == pytest.approx(16 * attention_factor**2)  # both grow, so the score grows by the square
-
-
-def test_results_are_new_tensors(qkv):
-    """In-place rotation of a tensor that autograd still needs raises, or worse."""
-    x = qkv[0].clone().requires_grad_()
-    doubled = 2 * x
-    turned = apply_rotary_emb(doubled, *cos_sin(torch.arange(10), inverse_frequencies(8)), interleaved=True)
-    (turned.sum() + (doubled**2).sum()).backward()
-    assert turned.data_ptr() != doubled.data_ptr()
-    assert x.grad is not None
-
-
-def test_built_on_the_meta_device(generator):
-    q = torch.randn(4, HEAD_DIM, generator=generator)
-    with torch.device("meta"):
-        rope = RotaryEmbedding(HEAD_DIM, interleaved=True)
-    expected = RotaryEmbedding(HEAD_DIM, interleaved=True)(q, q)[0]
-    assert torch.equal(rope.to_empty(device="cpu")(q, q)[0], expected)
+    for offset in (1, 0):
+        cached, outputs = k[..., :0, :], []
+        for m in range(10):
+            here = slice(m, m + 1)
+            new_q, new_k = rope(q[..., here, :], k[..., here, :], positions=torch.tensor([m * offset]))
+            cached = torch.cat((cached, new_k), dim=-2)
+            outputs.append(attention(new_q, cached, v[..., : m + 1, :], causal=True))
+        difference = (torch.cat(outputs, dim=-2) - whole).abs().max()
+        assert difference < 1e-12 if offset else difference > 0.01
 
 
 def test_tables_too_short_never_wrap_around(qkv):
@@ -188,3 +177,73 @@ def test_tables_streamed_in_pieces_are_the_whole_table():
     pieces = [cos_sin(torch.arange(start, min(start + 300, 1000)), inv_freq) for start in range(0, 1000, 300)]
     for table, streamed in zip(whole, (torch.cat(part) for part in zip(*pieces, strict=True)), strict=True):
         assert torch.equal(table, streamed)
+
+
+def test_grid_positions_do_not_mix_rows_and_columns(generator):
+    """Moving a patch down by one changes only the first half of the dimensions."""
+    x = torch.randn(1, HEAD_DIM, generator=generator)
+    here, below = (
+        apply_rotary_emb(x, *axial_cos_sin(torch.tensor([place]), inverse_frequencies(4)), interleaved=True)
+        for place in ((3, 5), (4, 5))
+    )
+    assert not torch.isclose(here[:, :4], below[:, :4]).any()
+    assert torch.equal(here[:, 4:], below[:, 4:])
+
+
+# -- Longer texts ------------------------------------------------------------------------------------------------------
+
+
+def test_dynamic_ntk_with_cached_keys(qkv):
+    """Keys rotated for a shorter text have other speeds than those of the longer one; cache them before rotating."""
+    q, k, _ = qkv
+
+    def rotate(seq_len):
+        speeds = dynamic_ntk_scaling(HEAD_DIM, factor=2.0, seq_len=seq_len, max_position_embeddings=8)
+        return RotaryEmbedding(HEAD_DIM, interleaved=False, inv_freq=speeds)(q, k, positions=torch.arange(10))
+
+    query, keys = rotate(10)
+    right = query[..., -1:, :] @ keys.mT
+    assert (query[..., -1:, :] @ rotate(9)[1].mT - right).abs().max() > 0.01
+    assert torch.equal(rotate(8)[1], rotate(4)[1])  # up to the trained length nothing changes
+
+
+def test_the_attention_factor_goes_with_its_speeds():
+    """Queries and keys both grow by it, so scores grow by its square; the speeds alone do not bring it."""
+    speeds = yarn_scaling(16, factor=4.0, original_max_position_embeddings=64)
+    factor = yarn_attention_factor(4.0)
+    assert factor > 1.1
+    x = torch.ones(1, 16)
+    for given, score in ((factor, 16 * factor**2), (1.0, 16.0)):
+        rope = RotaryEmbedding(16, interleaved=True, inv_freq=speeds, attention_factor=given)
+        q, k = rope(x, x, positions=torch.tensor([5]))
+        assert (q @ k.mT).item() == pytest.approx(score)
+
+
+# -- Memory and gradients ----------------------------------------------------------------------------------------------
+
+
+def test_results_are_new_tensors(qkv):
+    """In-place rotation of a tensor that autograd still needs raises, or worse."""
+    x = qkv[0].clone().requires_grad_()
+    tables = cos_sin(torch.arange(10), inverse_frequencies(HEAD_DIM), dtype=torch.float64)
+    for interleaved in (True, False):
+        doubled = 2 * x
+        before = doubled.detach().clone()
+        turned = apply_rotary_emb(doubled, *tables, interleaved=interleaved)
+        assert torch.equal(doubled, before)
+        [gradient] = torch.autograd.grad(turned.sum() + (doubled**2).sum(), x)
+        back = apply_rotary_emb(torch.ones_like(x), tables[0], -tables[1], interleaved=interleaved)
+        torch.testing.assert_close(gradient, 2 * back + 8 * x)
+
+
+def test_learned_speeds_learn(generator):
+    """Other modules keep speeds in a buffer, or make tables under no_grad: then nothing is learned, in silence."""
+    q, k = torch.randn(2, 3, 5, HEAD_DIM, generator=generator)
+    for interleaved in (True, False):
+        speeds = torch.nn.Parameter(inverse_frequencies(HEAD_DIM))
+        with pytest.raises(ValueError, match="for learned speeds: cos_sin, then apply_rotary_pos_emb"):
+            RotaryEmbedding(HEAD_DIM, interleaved=interleaved, inv_freq=speeds)
+        tables = cos_sin(torch.arange(5), speeds)
+        rotated_q, rotated_k = apply_rotary_pos_emb(q, k, *tables, interleaved=interleaved)
+        (rotated_q @ rotated_k.mT)[..., 1:, 0].sum().backward()
+        assert (speeds.grad != 0).all()

@@ -16,6 +16,7 @@ TRUE = [
     (sp.MatMul(rotation(a), rotation(b)), rotation(a + b)),
     (sp.exp(sp.I * m * (a + 2 * sp.pi)), sp.exp(sp.I * m * a)),
     (sp.re(sp.exp(sp.I * a), evaluate=False), sp.cos(a)),
+    (sum(sp.exp(sp.I * j * a) for j in range(4)), sp.exp(sp.I * 3 * a / 2) * sp.sin(2 * a) / sp.sin(a / 2)),
     (sp.Integer(0), 0),
 ]
 FALSE = [
@@ -49,6 +50,23 @@ def test_the_error_names_a_counter_example():
         proved(f(a), f(b))
 
 
+def test_a_counter_example_is_sought_at_several_points():
+    """Whole numbers 2, 3 and 5: a claim may hold at the first ones, or be undefined there."""
+    for lhs, rhs, number in ((n**2, 2 * n, 3), (1 / (n - 2), 0, 3), ((n - 2) * (n - 3), 0, 5)):
+        with pytest.raises(NotProved, match=rf"false at \{{n: {number}\}}"):
+            proved(lhs, rhs)
+    with pytest.raises(NotProved, match=r"false at \{m: 2, n: 3\}"):
+        proved(m, n)
+
+
+def test_one_wrong_entry_of_a_matrix_is_enough():
+    wrong = rotation(a)
+    wrong[1, 1] += b
+    with pytest.raises(NotProved, match=r"lhs - rhs reduces to b, not to 0"):
+        proved(wrong, rotation(a))
+    assert refuted(wrong, rotation(a), at={a: 0, b: 1}).lhs == sp.Matrix([[1, 0], [0, 2]])
+
+
 def test_refuted_shows_the_two_values():
     assert refuted(a + 1, a, at={a: 3}) == sp.Ne(4, 3, evaluate=False)
     with pytest.raises(AssertionError, match="this point refutes nothing"):
@@ -75,6 +93,12 @@ def test_softmax_is_that_of_torch(causal, generator):
     weights = attention_from_scores(scores, torch.eye(3, dtype=torch.float64), causal=causal)
     ours = torch.tensor(softmax(sp.Matrix(scores.tolist()), causal=causal).tolist(), dtype=torch.float64)
     torch.testing.assert_close(ours, weights, rtol=1e-14, atol=0)
+
+
+def test_softmax_sees_all_keys_unless_it_is_causal():
+    half = sp.Rational(1, 2)
+    assert softmax(sp.zeros(2)) == sp.Matrix([[half, half], [half, half]])
+    assert softmax(sp.zeros(2), causal=True) == sp.Matrix([[1, 0], [half, half]])
 
 
 def test_a_pole_at_a_test_point_is_no_counter_example():

@@ -1,0 +1,180 @@
+"""The rotation of rotary.py, faster: the same numbers to rounding.
+
+What costs time, on a CPU:
+* New memory: the system hands it out page by page, which takes several times as long as the copy into it.
+* Waiting: an operation on more than 32768 elements is shared among all cores and ends with the slowest. Beside a busy
+  program that can mean one turn of it, 8 ms, for each operation. So: few operations on whole tensors, or many on pieces
+  so small that one core does them alone.
+"""
+
+import math
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.autograd.forward_ad import unpack_dual
+
+from rope_lib._checks import HALF
+
+PIECE = 2**15  # elements: torch gives more than these to all cores, and these fit into the cache of one
+
+
+def formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
+    """Compilers make one pass over memory of it; Apple's GPUs have no complex numbers; tables may want gradients."""
+    learned = torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)
+    return torch.compiler.is_compiling() or x.is_mps or learned
+
+
+def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: bool) -> tuple[Tensor, ...]:
+    """`rotate_pairs` of each x, with one preparation of the tables; all is checked already."""
+    tables, rotated = None, []
+    for x in xs:
+        large = _large_half(x) or (not interleaved and x.numel() > PIECE)
+        if large or (x.requires_grad and torch.is_grad_enabled()):
+            by = _formula if any(map(_has_tangent, (x, cos, sin))) else _Rotation.apply
+            rotated.append(by(x, cos, sin, interleaved))
+        else:
+            tables = _prepare(cos, sin, interleaved) if tables is None else tables
+            y = _rotate_small(_widened(x), *tables)
+            rotated.append(y if y.dtype is x.dtype else y.to(x.dtype))
+    return tuple(rotated)
+
+
+def _has_tangent(x: Tensor) -> bool:
+    """Whether forward-mode derivatives may flow through x: torch loses those of second order in functions like ours."""
+    try:
+        return unpack_dual(x).tangent is not None
+    except RuntimeError:  # vmap hides it
+        return True
+
+
+def _formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    from rope_lib.rotary import rotate_pairs  # here, because rotary imports this module
+
+    return rotate_pairs(x, cos, sin, interleaved=interleaved)
+
+
+def _large_half(x: Tensor) -> bool:
+    return x.dtype in HALF and x.is_cpu and x.numel() > 32 * PIECE
+
+
+def _widened(x: Tensor) -> Tensor:
+    return x.float() if x.dtype in HALF else x
+
+
+def _prepare(cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
+    """cos + i sin for neighbours, which are complex numbers as they lie; for halves, tables of the full width."""
+    if interleaved:
+        return (torch.complex(cos, sin),)
+    return torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)
+
+
+def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None) -> Tensor:
+    """(x0 + i x1) (cos + i sin), or (x0, x1) cos + (x1, x0) sin, in operations that torch.func can follow."""
+    if cos.is_complex():
+        return torch.view_as_real(_as_complex(x) * cos).reshape(x.shape)
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), sin)
+
+
+def _rotate_large(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Half-split, in three operations and one new tensor: the sines are added in place."""
+    y = x * torch.cat((cos, cos), dim=-1)
+    _add_sines(y.chunk(2, dim=-1), x.chunk(2, dim=-1), sin)
+    return y
+
+
+def _add_sines(y: tuple[Tensor, Tensor], x: tuple[Tensor, Tensor], sin: Tensor) -> None:
+    """The halves y = (x0 cos, x1 cos) become (x0 cos - x1 sin, x1 cos + x0 sin)."""
+    y[0].addcmul_(x[1], sin, value=-1)
+    y[1].addcmul_(x[0], sin)
+
+
+def _rotate_in_pieces(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Half precision, which is rotated in float32: a few positions at a time, in memory that is used again.
+
+    With many cores the pieces are larger: what these gain together is more than what they lose by waiting.
+    """
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    table = torch.complex(cos, sin) if interleaved else torch.cat((cos, cos), dim=-1)
+    piece = PIECE if torch.get_num_threads() <= 4 else 64 * PIECE
+    length = min(x.shape[-2], max(1, piece * x.shape[-2] // x.numel()))
+    whole = x.shape[-2] // length * length
+    for start, stop in ((0, whole), (whole, x.shape[-2])):
+        _fill(*(y[..., start:stop, :] for y in (out, x, table, sin)), min(length, stop - start))
+    return out
+
+
+def _fill(out: Tensor, x: Tensor, table: Tensor, sin: Tensor, length: int) -> None:
+    """Write the rotated x into out, `length` positions at a time, which divides their number."""
+    if not length:
+        return
+    wide = torch.empty(*x.shape[:-2], length, x.shape[-1], dtype=sin.dtype, device=x.device)
+    pieces = zip(*(y.split(length, dim=-2) for y in (out, x, table, sin)), strict=True)
+    if table.is_complex():
+        numbers = _as_complex(wide)
+        for target, source, factor, _ in pieces:
+            wide.copy_(source)
+            numbers.mul_(factor)
+            target.copy_(wide)
+    else:
+        turned = torch.empty_like(wide)
+        halves, turned_halves = wide.chunk(2, dim=-1), turned.chunk(2, dim=-1)
+        for target, source, cos, s in pieces:
+            wide.copy_(source)
+            torch.mul(wide, cos, out=turned)
+            _add_sines(turned_halves, halves, s)
+            target.copy_(turned)
+
+
+def _as_complex(x: Tensor) -> Tensor:
+    """(..., head_dim) -> (..., head_dim // 2) complex, without a copy where each pair lies side by side."""
+    *steps, last = x.stride()
+    if last != 1 or x.storage_offset() % 2 or math.gcd(*steps) % 2:
+        x = x.clone(memory_format=torch.contiguous_format)
+    return torch.view_as_complex(x.view(*x.shape[:-1], x.shape[-1] // 2, 2))
+
+
+class _Rotation(torch.autograd.Function):
+    """The rotation with its derivative, the rotation back, which needs the tables alone and not x.
+
+    Gradients of the tables are not asked of it: see `formula_is_best`.
+    """
+
+    @staticmethod
+    def forward(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+        if _large_half(x):
+            return _rotate_in_pieces(x, cos, sin, interleaved)
+        if interleaved:
+            return _rotate_small(_widened(x), torch.complex(cos, sin)).to(x.dtype)
+        return _rotate_large(_widened(x), cos, sin).to(x.dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple, output: Tensor) -> None:
+        x, cos, sin, ctx.interleaved = inputs
+        ctx.save_for_backward(cos, sin)
+        ctx.save_for_forward(x, cos, sin)  # held only while jvp is taken
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple:
+        cos, sin = ctx.saved_tensors
+        return _again(gradient, cos, -sin, ctx.interleaved), None, None, None
+
+    @staticmethod
+    def jvp(ctx, x_tangent: Tensor | None, cos_tangent: Tensor | None, sin_tangent: Tensor | None, _: None) -> Tensor:
+        x, cos, sin = ctx.saved_tensors
+        moved = [(x_tangent, cos, sin)] if x_tangent is not None else []
+        if cos_tangent is not None or sin_tangent is not None:  # the rotation is linear in (cos, sin), too
+            zero = torch.zeros_like(cos)
+            moved += [(x, zero if cos_tangent is None else cos_tangent, zero if sin_tangent is None else sin_tangent)]
+        return sum(_again(*arguments, ctx.interleaved) for arguments in moved)
+
+    @staticmethod
+    def vmap(info, in_dims: tuple, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, int]:
+        return torch.vmap(partial(_formula, interleaved=interleaved), in_dims=in_dims[:3])(x, cos, sin), 0
+
+
+def _again(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """With the choice of the form made anew: a derivative may be differentiated, also by the tables."""
+    from rope_lib.rotary import apply_rotary_emb  # here, because rotary imports this module
+
+    return apply_rotary_emb(x, cos, sin, interleaved=interleaved)

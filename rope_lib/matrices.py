@@ -1,0 +1,63 @@
+"""The dense matrices, for people and for tests: `apply_rotary_emb` gives R_m x without building R_m."""
+
+import torch
+from torch import Tensor
+
+from rope_lib._checks import check_dim, check_inv_freq
+from rope_lib.frequencies import cos_sin, inverse_frequencies
+
+
+def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
+    """The block-diagonal R_m = diag(R(m theta_0), R(m theta_1), ...) in the interleaved layout.
+
+    Args:
+        position: m, in tokens; one number.
+        inv_freq: (head_dim // 2,) float64, in rad per token.
+
+    Returns:
+        (head_dim, head_dim) float64 on inv_freq's device; R_m @ x rotates the column vector x counter-clockwise.
+
+    Raises:
+        TypeError: inv_freq is no float64 tensor.
+        ValueError: inv_freq is no vector, or position is not one number.
+
+    Source: Su et al. 2021, equation 15.
+
+    Example:
+        >>> rotation_matrix(1, torch.tensor([torch.pi / 2], dtype=torch.float64)).round()
+        tensor([[ 0., -1.],
+                [ 1.,  0.]], dtype=torch.float64)
+    """
+    check_inv_freq(inv_freq)
+    m = torch.as_tensor(position, dtype=torch.float64, device=inv_freq.device)
+    if m.ndim:
+        raise ValueError(f"position has shape {tuple(m.shape)}; it must be one number (stack the matrices yourself)")
+    cos, sin = cos_sin(m, inv_freq, dtype=torch.float64)
+    return torch.block_diag(*(torch.stack((c, -s, s, c)).view(2, 2) for c, s in zip(cos, sin, strict=True)))
+
+
+def shift_matrix(delta: float, dim: int, *, base: float = 10000.0, device: torch.device | str | None = None) -> Tensor:
+    """M_Delta with PE_{m+Delta} = M_Delta PE_m for every m: diag(R(-Delta theta_0), R(-Delta theta_1), ...).
+
+    The sign is negative because each pair of a sinusoidal code is stored as (sin, cos), the mirror image of (cos, sin).
+
+    Args:
+        delta: the shift, in tokens.
+        dim: d, positive and even.
+        base: as in `sinusoidal_encoding`.
+        device: where the result lives.
+
+    Returns:
+        (dim, dim) float64.
+
+    Raises:
+        TypeError: dim is no int, or base no number.
+        ValueError: dim is not positive and even, or base not above 1.
+
+    Example:
+        >>> shift_matrix(torch.pi / 2, 2).round()
+        tensor([[ 0.,  1.],
+                [-1.,  0.]], dtype=torch.float64)
+    """
+    check_dim(dim, "dim")
+    return rotation_matrix(-delta, inverse_frequencies(dim, base=base, device=device))
