@@ -82,9 +82,10 @@ def _by_pieces(of: Callable[..., Tensor], *tables: Tensor) -> Tensor:
 
 def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None) -> Tensor:
     """(x0 + i x1) (cos + i sin), or (x0, x1) cos + (x1, x0) sin, in operations that torch.func can follow."""
-    if cos.is_complex():
-        return torch.view_as_real(_as_complex(x) * cos).reshape(x.shape)
-    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), sin)
+    if not cos.is_complex():
+        return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), sin)
+    y = _as_complex(x) * cos
+    return y.view(y.dtype.to_real()) if torch.is_inference_mode_enabled() else torch.view_as_real(y).reshape(x.shape)
 
 
 def _rotate_large(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -138,7 +139,15 @@ def _fill(out: Tensor, x: Tensor, table: Tensor, sin: Tensor, length: int) -> No
 
 
 def _as_complex(x: Tensor) -> Tensor:
-    """(..., head_dim) -> (..., head_dim // 2) complex, without a copy where each pair lies side by side."""
+    """(..., head_dim) -> (..., head_dim // 2) complex, without a copy where each pair lies side by side.
+
+    A view as another type takes half as long, which shows for a single token; derivatives cannot follow it.
+    """
+    if torch.is_inference_mode_enabled():
+        try:
+            return x.view(x.dtype.to_complex())
+        except RuntimeError:  # the strides are odd
+            pass
     *steps, last = x.stride()
     if last != 1 or x.storage_offset() % 2 or math.gcd(*steps) % 2:
         x = x.clone(memory_format=torch.contiguous_format)
