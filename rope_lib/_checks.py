@@ -52,6 +52,18 @@ def check_tensor(x: Tensor, name: str, example: str) -> None:
         raise TypeError(f"{name} is {kind}; it must be a dense tensor ({name}.to_dense(), or padding, makes one)")
 
 
+def check_same_dtype(**xs: Tensor) -> None:
+    """Require dense floating-point tensors of one dtype, which the caller knows by these names."""
+    for name, x in xs.items():
+        check_tensor(x, name, "torch.zeros(seq_len, head_dim)")
+    dtypes = [x.dtype for x in xs.values()]
+    if dtypes[0] not in FLOATS or len(set(dtypes)) > 1:
+        raise TypeError(
+            f"{', '.join(xs)} have dtypes {', '.join(map(str, dtypes))}; they must be floating point, and equal "
+            "(float32, float64, bfloat16 or float16)"
+        )
+
+
 def check_positions(positions: Tensor, name: str = "positions") -> None:
     """Require a real tensor that holds positions exactly; negative and fractional ones are fine."""
     check_tensor(positions, name, "torch.arange(seq_len)")

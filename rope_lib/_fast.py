@@ -36,8 +36,7 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: boo
             rotated.append(by(x, cos, sin, interleaved))
         else:
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
-            y = _rotate_small(_widened(x), *tables)
-            rotated.append(y if y.dtype is x.dtype else y.to(x.dtype))
+            rotated.append(_rotate_small(_widened(x), *tables).type_as(x))
     return tuple(rotated)
 
 
@@ -73,10 +72,11 @@ def _prepare(cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
 
 def _by_pieces(of: Callable[..., Tensor], *tables: Tensor) -> Tensor:
     """of(*tables), so little at a time that no other core is waited for."""
-    elements, positions = tables[0].numel(), tables[0].shape[-2]
+    elements = tables[0].numel()
     if elements <= PIECE:
         return of(*tables)
-    pieces = (table.split(max(1, PIECE * positions // elements), dim=-2) for table in tables)
+    length = max(1, PIECE * tables[0].shape[-2] // elements)
+    pieces = (table.split(length, dim=-2) for table in tables)
     return torch.cat([of(*piece) for piece in zip(*pieces, strict=True)], dim=-2)
 
 

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from rope_lib._checks import check_same_dtype, check_tensor
+
 
 def attention(
     q: Tensor, k: Tensor, v: Tensor, *, causal: bool, bias: Tensor | None = None, scale: float | None = None
@@ -24,10 +26,10 @@ def attention(
         (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros.
 
     Raises:
-        TypeError: q, k and v are not floating point of one dtype, or bias is not floating point.
+        TypeError: q, k and v are no dense tensors of one floating-point dtype, or bias is none.
         ValueError: heads or lengths do not match, axes in front differ, causal queries outnumber the keys, or bias does
-            not broadcast to the scores. Heads and words that are swapped in all three, and of equal number, cannot be
-            seen.
+            not broadcast to the scores. Heads and words that are swapped in all three cannot be seen where q and k have
+            equally many heads.
 
     Source: Vaswani et al. 2017, equation 1.
 
@@ -39,6 +41,7 @@ def attention(
     _check(q, k, v, causal)
     q_len, k_len = q.shape[-2], k.shape[-2]
     if bias is not None:
+        check_tensor(bias, "bias", "alibi_bias(distances, slopes)")
         if not bias.is_floating_point():
             raise TypeError(f"bias has dtype {bias.dtype}; it is added to scores (a mask? use 0 and -inf)")
         shape = (*q.shape[:-1], k_len)
@@ -67,21 +70,20 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
         (..., q_len, value_dim).
 
     Raises:
-        TypeError: scores and v are not floating point of one dtype.
-        ValueError: lengths do not match, or causal queries outnumber the keys.
+        TypeError: scores and v are no dense tensors of one floating-point dtype.
+        ValueError: they have fewer than two axes, lengths do not match, or causal queries outnumber the keys.
 
     Example:
         >>> attention_from_scores(torch.zeros(2, 2), torch.tensor([[1.0], [3.0]]), causal=True)
         tensor([[1.],
                 [2.]])
     """
-    if not scores.is_floating_point() or scores.dtype != v.dtype:
-        raise TypeError(f"scores has dtype {scores.dtype}, v {v.dtype}; they must be floating point, and equal")
-    q_len, k_len = scores.shape[-2:]
-    if v.shape[-2] != k_len or (causal and q_len > k_len):
+    check_same_dtype(scores=scores, v=v)
+    q_len, k_len = scores.shape[-2:] if scores.ndim >= 2 else (0, 0)
+    if min(scores.ndim, v.ndim) < 2 or v.shape[-2] != k_len or (causal and q_len > k_len):
         raise ValueError(
-            f"scores has shape {tuple(scores.shape)}, v {tuple(v.shape)}; v must be (..., k_len, value_dim), and "
-            "causal scores must not have more queries than keys"
+            f"scores has shape {tuple(scores.shape)}, v {tuple(v.shape)}; they must be (..., q_len, k_len) and "
+            "(..., k_len, value_dim), and causal scores must not have more queries than keys"
         )
     if causal:
         scores = scores.masked_fill(_later_keys(q_len, k_len, scores.device), float("-inf"))
@@ -94,10 +96,7 @@ def _later_keys(q_len: int, k_len: int, device: torch.device) -> Tensor:
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
-    if not (q.is_floating_point() and q.dtype == k.dtype == v.dtype):
-        raise TypeError(
-            f"q, k and v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; they must be floating point, and equal"
-        )
+    check_same_dtype(q=q, k=k, v=v)
     shapes = f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     enough_axes = min(q.ndim, k.ndim, v.ndim) >= 3
     if not enough_axes or q.shape[-1] != k.shape[-1] or k.shape[:-1] != v.shape[:-1] or q.shape[:-3] != k.shape[:-3]:

@@ -23,6 +23,7 @@ def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch
     Raises:
         TypeError: rotary_dim is no int, or base no number.
         ValueError: rotary_dim is not positive and even, or base not finite and above 1.
+        RuntimeError, AssertionError: torch's own, for a device that it does not have (`default_device` chooses one).
 
     Source: Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2 (there i counts from 1).
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import relu
 
-from rope_lib._checks import FLOATS, HALF, check_rotation
+from rope_lib._checks import HALF, check_rotation, check_same_dtype
 from rope_lib.rotary import apply_rotary_pos_emb
 
 SEGMENT = 4  # chunks that are treated in one pass
@@ -92,7 +92,8 @@ def linear_attention(
         linear in seq_len, forward and backward.
 
     Raises:
-        TypeError: q, k and v are not floating point of one dtype; decay is no number; or as `apply_rotary_emb`.
+        TypeError: q, k and v are no dense tensors of one floating-point dtype; rotation is no `Rotation`, or its
+            denominator neither True nor False; decay is no number; or as `apply_rotary_emb`.
         ValueError: shapes do not match; decay is not in (0, 1], or not causal; chunk_size is no positive int; tables do
             not turn all features at all positions.
 
@@ -101,7 +102,7 @@ def linear_attention(
         >>> linear_attention(q, k, v, causal=True).shape
         torch.Size([2, 6, 4])
     """
-    _check(q, k, v, decay, causal, chunk_size)
+    _check(q, k, v, rotation, decay, causal, chunk_size)
     if causal:
         return _causal(None, q, k, v, rotation, decay, feature_map, chunk_size)[0]
     numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
@@ -143,7 +144,7 @@ def linear_attention_step(
         >>> last.shape, state.values.shape
         (torch.Size([2, 1, 4]), torch.Size([2, 4, 4]))
     """
-    _check(q, k, v, decay, True, chunk_size)
+    _check(q, k, v, rotation, decay, True, chunk_size)
     if state is not None and not isinstance(state, State):
         raise TypeError(f"state is a {type(state).__name__}; it must be the State that the last call returned, or None")
     return _causal(state, q, k, v, rotation, decay, feature_map, chunk_size)
@@ -252,16 +253,19 @@ def _widened(x: Tensor) -> Tensor:
     return x.float() if x.dtype in HALF else x
 
 
-def _check(q: Tensor, k: Tensor, v: Tensor, decay: float | None, causal: bool, chunk_size: int) -> None:
-    if not (q.dtype in FLOATS and q.dtype == k.dtype == v.dtype):
-        raise TypeError(
-            f"q, k and v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; they must be floating point, and equal"
-        )
+def _check(
+    q: Tensor, k: Tensor, v: Tensor, rotation: Rotation | None, decay: float | None, causal: bool, chunk_size: int
+) -> None:
+    check_same_dtype(q=q, k=k, v=v)
     if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; they must be "
             "(..., seq_len, head_dim), the same, and (..., seq_len, value_dim) "
             "(fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))"
+        )
+    if rotation is not None and not (isinstance(rotation, Rotation) and isinstance(rotation.denominator, bool)):
+        raise TypeError(
+            f"rotation is a {type(rotation).__name__}; it must be a Rotation whose denominator is True or False"
         )
     if decay is not None and not isinstance(decay, Real):
         raise TypeError(f"decay is a {type(decay).__name__}; it must be one number, for all heads")

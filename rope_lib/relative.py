@@ -9,7 +9,9 @@ import math
 import torch
 from torch import Tensor
 
-from rope_lib._checks import WHOLE, check_positions
+from rope_lib._checks import WHOLE, check_positions, check_same_dtype, check_tensor
+
+DISTANCES = "relative_distances(q_positions, k_positions)"  # an example for who has no tensor
 
 
 def relative_distances(q_positions: Tensor, k_positions: Tensor) -> Tensor:
@@ -46,7 +48,7 @@ def shaw_scores(q: Tensor, k: Tensor, table: Tensor, distances: Tensor) -> Tenso
         (..., q_len, k_len).
 
     Raises:
-        TypeError: distances are not whole numbers.
+        TypeError: q and k are no dense tensors of one floating-point dtype, or distances no whole numbers.
         ValueError: the table has an even number of rows, another width or more axes, or distances do not match.
 
     Source: Shaw et al. 2018, equation 4 and section 3.2.
@@ -86,7 +88,7 @@ def transformer_xl_scores(
         (..., q_len, k_len). On a GPU the call waits for the largest distance.
 
     Raises:
-        TypeError: distances are not whole numbers.
+        TypeError: q and k are no dense tensors of one floating-point dtype, or distances no whole numbers.
         ValueError: distances do not match q and k, or reach beyond the table; a bias or the table has another shape.
 
     Source: Dai et al. 2019, section 3.3.
@@ -128,6 +130,7 @@ def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) ->
         (..., q_len, k_len). Add `t5_bias` for TUPE-R.
 
     Raises:
+        TypeError: the four are no dense tensors of one floating-point dtype.
         ValueError: the positions do not match q and k.
 
     Source: Ke et al. 2021, equation 7.
@@ -136,6 +139,7 @@ def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) ->
         >>> tupe_scores(torch.ones(1, 2), torch.ones(1, 2), torch.ones(1, 2), torch.ones(1, 2))
         tensor([[2.]])
     """
+    check_same_dtype(q=q, k=k, position_q=position_q, position_k=position_k)
     if position_q.shape[-2:] != q.shape[-2:] or position_k.shape[-2:] != k.shape[-2:]:
         raise ValueError(
             f"position_q has shape {tuple(position_q.shape)} for q {tuple(q.shape)}, position_k "
@@ -156,7 +160,7 @@ def deberta_scores(q: Tensor, k: Tensor, relative_q: Tensor, relative_k: Tensor,
         (..., q_len, k_len).
 
     Raises:
-        TypeError: distances are not whole numbers.
+        TypeError: q and k are no dense tensors of one floating-point dtype, or distances no whole numbers.
         ValueError: the tables differ in shape or have an odd number of rows, or distances do not match q and k.
 
     Source: He et al. 2021, equations 3 and 4.
@@ -289,6 +293,7 @@ def alibi_bias(distances: Tensor, slopes: Tensor) -> Tensor:
 
 
 def _check_distances(distances: Tensor) -> None:
+    check_tensor(distances, "distances", DISTANCES)
     if distances.ndim != 2:  # more axes would be taken for heads
         raise ValueError(f"distances has shape {tuple(distances.shape)}; it must be (q_len, k_len), one text at a time")
 
@@ -299,11 +304,13 @@ def _gather_distances(by_row: Tensor, rows: Tensor) -> Tensor:
 
 
 def _check_whole(distances: Tensor) -> None:
+    check_tensor(distances, "distances", DISTANCES)
     if distances.dtype not in WHOLE:
         raise TypeError(f"distances has dtype {distances.dtype}; rows of a table are counted by integers: use .long()")
 
 
 def _check_scores(q: Tensor, k: Tensor, distances: Tensor) -> None:
+    check_same_dtype(q=q, k=k)
     _check_whole(distances)
     if q.shape[-1] != k.shape[-1] or distances.shape != (q.shape[-2], k.shape[-2]):
         raise ValueError(

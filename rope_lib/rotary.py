@@ -51,8 +51,9 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
         ValueError: x has fewer than two axes; cos and sin differ in shape or dtype; their device is not that of x;
             their seq_len is not that of x; they rotate more than head_dim, or nothing; their axes in front do not fit.
 
-    Shapes cannot tell everything: axes of equal size that are swapped, and tables of twice the columns (each cosine
-    twice, as some libraries keep them) beside a head_dim that has room for them, rotate by wrong angles in silence.
+    Shapes cannot tell everything: cos and sin exchanged, axes of equal size swapped, and tables of twice the columns
+    (each cosine twice, as some libraries keep them) beside a head_dim that has room for them, rotate by wrong angles in
+    silence.
 
     Source: Su et al. 2021, equations 15 and 34.
 

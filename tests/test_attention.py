@@ -128,6 +128,7 @@ def test_the_scale_is_used(generator):
 
 Q = torch.zeros(1, 4, 5, 8)
 NEEDED = r"; needed are \(..., heads, q_len, head_dim\)"
+NEEDED_SCORES = r"they must be \(..., q_len, k_len\) and \(..., k_len, value_dim\)"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,9 @@ NEEDED = r"; needed are \(..., heads, q_len, head_dim\)"
         (lambda: attention(Q, Q[:, :3], Q[:, :3], causal=False), "heads, 4, must be a multiple of kv_heads, 3"),
         (lambda: attention(Q, Q[:, :0], Q[:, :0], causal=False), "heads, 4, must be a multiple of kv_heads, 0"),
         (lambda: attention(Q, Q[:, :, :2], Q[:, :, :2], causal=True), "did the cache get lost"),
-        (lambda: attention_from_scores(Q, Q, causal=False), r"v must be \(..., k_len, value_dim\)"),
+        (lambda: attention_from_scores(Q, Q, causal=False), NEEDED_SCORES),
+        (lambda: attention_from_scores(Q[0, 0, 0], Q, causal=False), NEEDED_SCORES),
+        (lambda: attention_from_scores(Q[0, 0, :, :5], Q[0, 0, 0], causal=False), NEEDED_SCORES),
         (lambda: attention_from_scores(Q.mT, Q, causal=True), "must not have more queries than keys"),
     ],
 )
@@ -167,9 +170,22 @@ def test_a_mask_is_no_bias(dtype):
 
 
 def test_dtypes_must_be_equal_and_floating_point():
-    for q, k, v in ((Q, Q.double(), Q), (Q, Q, Q.double()), (Q.double(), Q, Q), (Q.long(),) * 3):
-        with pytest.raises(TypeError, match=rf"^q, k and v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; they must be"):
+    others = ((Q.to(dtype),) * 3 for dtype in (torch.int64, torch.float8_e4m3fn))
+    for q, k, v in ((Q, Q.double(), Q), (Q, Q, Q.double()), (Q.double(), Q, Q), *others):
+        with pytest.raises(TypeError, match=rf"^q, k, v have dtypes {q.dtype}, {k.dtype}, {v.dtype}; they must be"):
             attention(q, k, v, causal=False)
     for scores, v in ((Q.long(), Q.mT.long()), (Q.bfloat16(), Q.mT)):
-        with pytest.raises(TypeError, match=rf"^scores has dtype {scores.dtype}, v {v.dtype}; they must be floating"):
+        with pytest.raises(TypeError, match=rf"^scores, v have dtypes {scores.dtype}, {v.dtype}; they must be"):
             attention_from_scores(scores, v, causal=False)
+
+
+def test_what_is_no_tensor_is_named():
+    wrong = Q.tolist()
+    for call, name in (
+        (lambda: attention(wrong, Q, Q, causal=False), "q"),
+        (lambda: attention(Q, Q, wrong, causal=False), "v"),
+        (lambda: attention(Q, Q, Q, causal=False, bias=wrong), "bias"),
+        (lambda: attention_from_scores(Q.mT, wrong, causal=False), "v"),
+    ):
+        with pytest.raises(TypeError, match=f"^{name} is a list; it must be a tensor"):
+            call()

@@ -423,6 +423,12 @@ def all_ways(q, k, v, **settings):
             TypeError,
             r"^cos and sin have dtypes torch\.bfloat16",
         ),
+        ({"rotation": torch.ones(2, 37, 3).unbind()}, TypeError, "^rotation is a tuple; it must be a Rotation"),
+        (
+            {"rotation": Rotation(*torch.ones(2, 37, 3), interleaved=True, denominator=None)},
+            TypeError,
+            "^rotation is a Rotation; it must be a Rotation whose denominator is True or False",
+        ),
     ],
 )
 def test_errors_of_settings(settings, error, text, generator):
@@ -446,7 +452,7 @@ def test_unequal_shapes_and_dtypes_are_named(generator):
     others = ([x.to(dtype) for x in (q, k, v)] for dtype in (torch.int64, torch.complex64, torch.float8_e4m3fn))
     for tensors in ((q, k, v.float()), (q, k.float(), v), (q.float(), k, v), *others):
         for call in all_ways(*tensors):
-            with pytest.raises(TypeError, match=rf"^q, k and v have dtypes {tensors[0].dtype}, {tensors[1].dtype}, "):
+            with pytest.raises(TypeError, match=rf"^q, k, v have dtypes {tensors[0].dtype}, {tensors[1].dtype}, "):
                 call()
 
 

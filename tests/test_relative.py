@@ -351,3 +351,16 @@ def test_a_table_of_other_axes_is_named(shape):
     q, steps = torch.ones(3, 4), relative.relative_distances(torch.arange(3), torch.arange(3))
     with pytest.raises(ValueError, match=r"^table has shape .*; it must be \(distances, 4\)"):
         relative.transformer_xl_scores(q, q, torch.ones(shape), torch.zeros(4), torch.zeros(4), steps)
+
+
+def test_what_is_no_tensor_is_named():
+    q, steps, table = torch.ones(3, 4), torch.zeros(3, 3, dtype=torch.int64), torch.ones(5, 4)
+    for call, name in (
+        (lambda: relative.shaw_scores(q.tolist(), q, table, steps), "q"),
+        (lambda: relative.deberta_scores(q, q.tolist(), table, table, steps), "k"),
+        (lambda: relative.tupe_scores(q, q, q, q.tolist()), "position_k"),
+        (lambda: relative.shaw_scores(q, q, table, steps.tolist()), "distances"),
+        (lambda: relative.alibi_bias(steps.tolist(), torch.ones(2)), "distances"),
+    ):
+        with pytest.raises(TypeError, match=f"^{name} is a list; it must be a tensor"):
+            call()
