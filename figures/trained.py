@@ -44,19 +44,31 @@ def draw_rescue() -> Figure:
 @styled
 def draw_encodings() -> Figure:
     """The loss of each run: within the trained length, and beyond it."""
+    return _dots("encodings", NAMES, LOOKS)
+
+
+@styled
+def draw_linear_encodings() -> Figure:
+    """The same for linear attention, with and without rotation and decay."""
+    names = {"linear": "neither", "linear, rope": "rotation", "linear, decay": "decay", "linear, both": "both"}
+    looks = (LOOKS["none"], LOOKS["rope"], LOOKS["alibi"], LOOKS["sinusoidal"])
+    return _dots("linear", names, dict(zip(names, looks, strict=True)))
+
+
+def _dots(experiment: str, names: dict[str, str], looks: dict[str, tuple[str, str]]) -> Figure:
     figure = Figure(figsize=(WIDTH, 3.2))
     ax = figure.subplots()
     groups = ["32 to 64\n(trained)", "64 to 128", "128 to 256", "256 to 512"]
-    for j, (encoding, (colour, marker)) in enumerate(LOOKS.items()):
-        chosen = [run for run in runs_of("encodings") if run["settings"]["encoding"] == encoding]
+    for j, (encoding, (colour, marker)) in enumerate(looks.items()):
+        chosen = [run for run in runs_of(experiment) if run["settings"]["encoding"] == encoding]
         for seed, run in enumerate(chosen):
             values = run["by_position"][1:]
             places = [group + 0.15 * (j - 2) + 0.02 * (seed - 2) for group in range(len(values))]
-            name = None if seed else NAMES[encoding]
+            name = None if seed else names[encoding]
             ax.plot(places, values, marker, color=colour, markersize=4, markerfacecolor="none", label=name)
     ax.set_xticks(range(len(groups)), groups)
     ax.set(xlabel="position (bytes)", ylabel="loss (nats per byte)")
-    ax.legend(loc="upper left", ncols=2)
+    ax.legend(ncols=2)
     return figure
 
 

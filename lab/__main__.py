@@ -13,7 +13,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.list or not options.experiments:
         for name, (runs, minutes) in EXPERIMENTS.items():
-            print(f"{name:12} {minutes:3} minutes  {runs.__doc__}")
+            takes = f"{minutes} minutes" if minutes else "on a GPU"
+            print(f"{name:15} {takes:>10}  {runs.__doc__}")
     for name in options.experiments:
         run(name)
 

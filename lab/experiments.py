@@ -61,7 +61,8 @@ def speeds() -> Runs:
 
 def _language_run(settings: dict) -> dict:
     model, losses = language_model(**settings)
-    edges = LONGER[:3] if settings["encoding"] == "learned" else LONGER  # a table ends
+    edges = tuple(edge * settings["length"] // SMALL["length"] for edge in LONGER)
+    edges = edges[:3] if settings["encoding"] == "learned" else edges  # a table ends
     found = {
         "curve": [round(part.mean().item(), 4) for part in torch.tensor(losses).split(settings["steps"] // 24)],
         "edges": edges,
@@ -71,6 +72,14 @@ def _language_run(settings: dict) -> dict:
         moved = (model.log_speeds.detach() - model.rope.inv_freq.log()).exp()
         found["speed_ratios"] = [round(ratio, 3) for ratio in moved.tolist()]
     return found
+
+
+def encodings_large() -> Runs:
+    """The same with six layers of width 384 and texts of 256, for a GPU (ROPE_DEVICE names another device)."""
+    large = {"layers": 6, "width": 384, "heads": 6, "length": 256, "batch": 64, "steps": 5000}
+    for encoding, seed in product(ENCODINGS, SEEDS):
+        settings = large | {"encoding": encoding, "seed": seed}
+        yield settings, lambda settings=settings: _language_run(settings)
 
 
 def order() -> Runs:
@@ -124,6 +133,47 @@ def _letter_texts(
         text = torch.randint(8, (count, n), generator=generator)
         text[:, -1] = 8  # the question
         yield text, text[:, 16] if task == "absolute" else text[:, -6]
+
+
+def copying() -> Runs:
+    """A random string, and the same once more: which models learn to copy, and which head does it?"""
+    for encoding, seed in product(ENCODINGS, SEEDS):
+        settings = {"encoding": encoding, "seed": seed, "steps": 1000}
+        yield settings, lambda settings=settings: copies(**settings)
+
+
+def copies(*, encoding: str, seed: int, steps: int) -> dict:
+    """The share of right letters in the second half, by the length of the string; in training that is 8 to 16.
+
+    And the head that looks most at the letter to be copied: which one, how much, and its attention on one text.
+    """
+    torch.manual_seed(seed)
+    model = Model(encoding=encoding, layers=2, width=64, heads=4, symbols=32, longest=32)
+    draw = _repeated(64, None, torch.Generator().manual_seed(seed))
+    trained(model, draw, lambda model, drawn: _copy_loss(model, drawn).mean(), steps=steps, name=f"copy, {encoding}")
+    model.eval()
+    generator, shares = torch.Generator().manual_seed(1000 + seed), {}
+    for n in (16,) if encoding == "learned" else (16, 32):
+        texts = next(_repeated(500, n, generator))
+        with torch.no_grad():
+            right = model(texts)[:, n:-1].argmax(-1) == texts[:, n + 1 :]
+        shares[str(n)] = round(right.double().mean().item(), 4)
+    maps = model.attention_maps(next(_repeated(100, 16, generator)))
+    looks = maps.mean(1).diagonal(-15, -2, -1)[..., 1:].mean(-1)  # from position t to t - 15, in the second half
+    layer, head = divmod(looks.argmax().item(), model.heads)
+    found = {"accuracy": shares, "head": [layer, head], "looks": round(looks.max().item(), 3)}
+    return found | {"map": [[round(x, 2) for x in row] for row in maps[layer, 0, head].tolist()]}
+
+
+def _repeated(count: int, length: int | None, generator: torch.Generator) -> Iterator[Tensor]:
+    while True:
+        n = length or int(torch.randint(8, 17, (), generator=generator))
+        yield torch.randint(32, (count, n), generator=generator).repeat(1, 2)
+
+
+def _copy_loss(model: Model, text: Tensor) -> Tensor:
+    n = text.shape[1] // 2
+    return cross_entropy(model(text)[:, n:-1].transpose(1, 2), text[:, n + 1 :])
 
 
 def _answer_loss(model: Model, text: Tensor, answer: Tensor) -> Tensor:
@@ -219,7 +269,8 @@ def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, facto
 
 EXPERIMENTS = {
     "model": (model, 6), "rescue": (rescue, 1), "order": (order, 2), "encodings": (encodings, 8), "places": (places, 8),
-    "speeds": (speeds, 2), "linear": (linear, 8), "finetuning": (finetuning, 8),
+    "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 8), "copying": (copying, 10),
+    "encodings-large": (encodings_large, None),
 }  # fmt: skip
 
 

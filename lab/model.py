@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu
 
 from rope_lib import RotaryEmbedding, apply_rotary_pos_emb, cos_sin, sinusoidal_encoding
-from rope_lib.attention import attention
+from rope_lib.attention import attention, attention_from_scores
 from rope_lib.linear_attention import Rotation, linear_attention
 from rope_lib.relative import alibi_bias, alibi_slopes, relative_distances
 
@@ -117,11 +117,37 @@ class Model(nn.Module):
     def bias(self, positions: Tensor, window: int | None) -> Tensor | None:
         """What is added to the scores: ALiBi's slopes, and minus infinity outside of the window."""
         distance = relative_distances(positions, positions)
-        bias = alibi_bias(distance, alibi_slopes(self.heads)) if self.encoding == "alibi" else None
+        slopes = alibi_slopes(self.heads).to(positions.device)
+        bias = alibi_bias(distance, slopes) if self.encoding == "alibi" else None
         if window is None:
             return bias
-        bias = torch.zeros(distance.shape) if bias is None else bias
+        bias = torch.zeros(distance.shape, device=distance.device) if bias is None else bias
         return bias.masked_fill(distance >= window, -torch.inf)
+
+    @torch.no_grad()
+    def queries_keys(self, text: Tensor) -> list[Tables]:
+        """For each layer, q and k before any rotation: (batch, heads, n, head_dim) each."""
+        found = []
+        hooks = [
+            block.register_forward_pre_hook(lambda block, inputs: found.append(block.qkv(inputs[0])[:2]))
+            for block in self.blocks
+        ]
+        self.hidden(text)
+        for hook in hooks:
+            hook.remove()
+        return found
+
+    @torch.no_grad()
+    def attention_maps(self, text: Tensor) -> Tensor:
+        """(batch, n) -> (layers, batch, heads, n, n): how each position spreads its attention."""
+        n = text.shape[1]
+        positions = torch.arange(n, device=text.device)
+        tables, bias, maps = self.tables(positions), self.bias(positions, window=n), []
+        for q, k in self.queries_keys(text):
+            if tables is not None:
+                q, k = apply_rotary_pos_emb(q, k, *tables, interleaved=True)
+            maps.append(attention_from_scores(q @ k.mT / q.shape[-1] ** 0.5 + bias, torch.eye(n).to(q), causal=True))
+        return torch.stack(maps)
 
     def forward(self, text: Tensor, **options) -> Tensor:
         """(batch, n) -> (batch, n, symbols): what comes next, as logits; options as `hidden`."""

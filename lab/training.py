@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from lab.model import Model
+from rope_lib import default_device
 
 
 @cache
@@ -77,14 +78,17 @@ def trained(
 def language_model(*, seed: int, steps: int, length: int = 128, batch: int = 32, **sizes) -> tuple[Model, list[float]]:
     """A trained model, and its losses on the way."""
     torch.manual_seed(seed)
-    model = Model(longest=length, **sizes)
-    draw = batches(length, batch, seed)
-    losses = trained(model, draw, lambda model, drawn: model.losses(drawn).mean(), steps=steps, name=str(sizes))
+    device = default_device()
+    model, draw = Model(longest=length, **sizes).to(device), batches(length, batch, seed)
+    losses = trained(
+        model, draw, lambda model, drawn: model.losses(drawn.to(device)).mean(), steps=steps, name=str(sizes)
+    )
     return model.eval(), losses
 
 
 @torch.no_grad()
 def by_position(model: Model, texts: Tensor, edges: tuple[int, ...], **options) -> list[float]:
     """The mean loss between neighbouring edges, in nats per byte."""
-    found = torch.cat([model.losses(part, **options) for part in texts.split(4)]).mean(0)
+    device = model.words.weight.device
+    found = torch.cat([model.losses(part.to(device), **options) for part in texts.split(4)]).mean(0)
     return [round(found[a - 1 if a else 0 : b - 1].mean().item(), 4) for a, b in pairwise(edges)]
