@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from figures.interactive import Piece, label
 from figures.style import BLUE, GREEN, OTHER, VERMILLION, WIDTH, styled
-from lab.experiments import rescued, runs_of
+from lab.experiments import energies, rescued, runs_of, shipped
 
 NAMES = {"none": "none", "learned": "learned table", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
 LOOKS = {
@@ -96,6 +96,41 @@ def draw_trained_speeds() -> Figure:
         ax.plot(range(len(run["speed_ratios"])), run["speed_ratios"], "o", color=BLUE, markersize=4, alpha=0.7)
     ax.axhline(1, color="0.5", linewidth=0.8)
     ax.set(xlabel="pair $i$", ylabel="trained speed / start", yticks=[0.8, 1, 1.2, 1.4, 1.6, 1.8])
+    return figure
+
+
+@styled
+def draw_heads() -> Figure:
+    """The head that looks five places back: its attention, and the energy of its pairs for each seed."""
+    runs = runs_of("heads")
+    clearest = max(runs, key=lambda run: run["looks"])
+    figure = Figure(figsize=(WIDTH, 2.8))
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.2))
+    image = left.imshow(clearest["map"], vmin=0, vmax=1)
+    left.set(xlabel="key at position", ylabel="query at position")
+    figure.colorbar(image, ax=left, label="attention", shrink=0.8)
+    for run in runs:
+        right.plot(range(len(run["energy"])), run["energy"], "o", color=BLUE, markersize=4, markerfacecolor="none")
+    right.set(xlabel="pair $i$", ylabel="share of the energy", ylim=(0, None))
+    return figure
+
+
+@styled
+def draw_energy() -> Figure:
+    """The share of each pair in the energy of each head of the shipped model, on its trained length."""
+    model, texts = shipped()
+    shares = energies(model, texts[:, :128])
+    figure = Figure(figsize=(WIDTH, 2.8))
+    ax = figure.subplots()
+    image = ax.imshow(shares.flatten(0, 1), vmin=0, aspect="auto")
+    layers, heads, pairs = shares.shape
+    for layer in range(1, layers):
+        ax.axhline(layer * heads - 0.5, color="white", linewidth=1)
+    names = [f"layer {layer + 1}, head {head + 1}" for layer in range(layers) for head in range(heads)]
+    ax.set_yticks(range(len(names)), names, fontsize=7)
+    ax.set_xticks(range(pairs))
+    ax.set(xlabel="pair $i$ (0 is the fastest)")
+    figure.colorbar(image, ax=ax, label="share of the energy")
     return figure
 
 

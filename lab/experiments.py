@@ -135,45 +135,38 @@ def _letter_texts(
         yield text, text[:, 16] if task == "absolute" else text[:, -6]
 
 
-def copying() -> Runs:
-    """A random string, and the same once more: which models learn to copy, and which head does it?"""
-    for encoding, seed in product(ENCODINGS, SEEDS):
-        settings = {"encoding": encoding, "seed": seed, "steps": 1000}
-        yield settings, lambda settings=settings: copies(**settings)
+def heads() -> Runs:
+    """RoPE and the letter five places back: the head that looks there, and the pairs that it uses."""
+    for seed in SEEDS:
+        yield {"seed": seed, "steps": 400}, lambda seed=seed: looking_back(seed=seed, steps=400)
 
 
-def copies(*, encoding: str, seed: int, steps: int) -> dict:
-    """The share of right letters in the second half, by the length of the string; in training that is 8 to 16.
-
-    And the head that looks most at the letter to be copied: which one, how much, and its attention on one text.
-    """
+def looking_back(*, seed: int, steps: int) -> dict:
+    """From the question: the head that looks most at the answer, how much, its attention and its pairs' energy."""
     torch.manual_seed(seed)
-    model = Model(encoding=encoding, layers=2, width=64, heads=4, symbols=32, longest=32)
-    draw = _repeated(64, None, torch.Generator().manual_seed(seed))
-    trained(model, draw, lambda model, drawn: _copy_loss(model, drawn).mean(), steps=steps, name=f"copy, {encoding}")
-    model.eval()
-    generator, shares = torch.Generator().manual_seed(1000 + seed), {}
-    for n in (16,) if encoding == "learned" else (16, 32):
-        texts = next(_repeated(500, n, generator))
-        with torch.no_grad():
-            right = model(texts)[:, n:-1].argmax(-1) == texts[:, n + 1 :]
-        shares[str(n)] = round(right.double().mean().item(), 4)
-    maps = model.attention_maps(next(_repeated(100, 16, generator)))
-    looks = maps.mean(1).diagonal(-15, -2, -1)[..., 1:].mean(-1)  # from position t to t - 15, in the second half
+    model = Model(encoding="rope", layers=2, width=64, heads=4, symbols=9, longest=32)
+    draw = _letter_texts("shift", 64, None, torch.Generator().manual_seed(seed))
+    trained(model, draw, lambda model, drawn: _answer_loss(model, *drawn), steps=steps, name=f"heads, seed {seed}")
+    text, _ = next(_letter_texts("shift", 100, 24, torch.Generator().manual_seed(1000 + seed)))
+    maps = model.attention_maps(text)
+    looks = maps[..., -1, -6].mean(1)
     layer, head = divmod(looks.argmax().item(), model.heads)
-    found = {"accuracy": shares, "head": [layer, head], "looks": round(looks.max().item(), 3)}
-    return found | {"map": [[round(x, 2) for x in row] for row in maps[layer, 0, head].tolist()]}
+    shares = energies(model, text)[layer, head]
+    return {
+        "head": [layer, head],
+        "looks": round(looks.max().item(), 3),
+        "energy": [round(share, 3) for share in shares.tolist()],
+        "map": [[round(x, 2) for x in row] for row in maps[layer, :, head].mean(0).tolist()],
+    }
 
 
-def _repeated(count: int, length: int | None, generator: torch.Generator) -> Iterator[Tensor]:
-    while True:
-        n = length or int(torch.randint(8, 17, (), generator=generator))
-        yield torch.randint(32, (count, n), generator=generator).repeat(1, 2)
-
-
-def _copy_loss(model: Model, text: Tensor) -> Tensor:
-    n = text.shape[1] // 2
-    return cross_entropy(model(text)[:, n:-1].transpose(1, 2), text[:, n + 1 :])
+def energies(model: Model, text: Tensor) -> Tensor:
+    """(layers, heads, pairs): the mean of |q_i| |k_i| for each pair i, as a share of the sum over the head's pairs."""
+    found = []
+    for q, k in model.queries_keys(text):
+        q_lengths, k_lengths = (x.unflatten(-1, (-1, 2)).norm(dim=-1).mean((0, 2)) for x in (q, k))
+        found.append(q_lengths * k_lengths)
+    return (energy := torch.stack(found)) / energy.sum(-1, keepdim=True)
 
 
 def _answer_loss(model: Model, text: Tensor, answer: Tensor) -> Tensor:
@@ -269,7 +262,7 @@ def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, facto
 
 EXPERIMENTS = {
     "model": (model, 6), "rescue": (rescue, 1), "order": (order, 2), "encodings": (encodings, 8), "places": (places, 8),
-    "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 8), "copying": (copying, 10),
+    "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 8), "heads": (heads, 2),
     "encodings-large": (encodings_large, None),
 }  # fmt: skip
 

@@ -8,6 +8,13 @@ from torch.utils._pytree import tree_leaves
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
 from rope_lib.linear_attention import Rotation, State, elu_plus_one, linear_attention, linear_attention_step
 
+
+@pytest.fixture(autouse=True)
+def short_segments(monkeypatch):
+    """So that short texts have several."""
+    monkeypatch.setattr("rope_lib.linear_attention.SEGMENT", 4)
+
+
 FORMS = {"plain": None, "numerator": False, "both": True}  # is the denominator rotated? None: nothing is
 forms = pytest.mark.parametrize("denominator", FORMS.values(), ids=FORMS)
 rotated_forms = pytest.mark.parametrize("denominator", [False, True], ids=["numerator", "both"])
