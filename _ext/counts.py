@@ -36,7 +36,15 @@ def count_page(app: Sphinx, doctree: nodes.document) -> None:
         "figures": len(list(doctree.findall(nodes.figure))),
         "pieces": sum('class="rope-piece' in raw.astext() for raw in doctree.findall(nodes.raw)),
         "minutes": minutes_in(r"Time: (\d+) minutes", doctree.astext()),
+        "outputs": sum(map(is_checked_output, doctree.findall(nodes.container))),
     }
+
+
+def is_checked_output(node: nodes.container) -> bool:
+    """Whether a node is what a cell printed or drew, and the tests compare it with a fresh run."""
+    if node.get("nb_element") != "cell_code_output":
+        return False
+    return "nbval-ignore-output" not in node.parent.get("cell_metadata", {}).get("tags", ())
 
 
 def minutes_in(pattern: str, text: str) -> int:
@@ -55,6 +63,7 @@ def counts(env: BuildEnvironment) -> dict[str, int]:
         "chapters": len(chapters),
         "figures": sum(page["figures"] for page in pages.values()),
         "pieces": sum(page["pieces"] for page in pages.values()),
+        "outputs": sum(page["outputs"] for page in pages.values()),
         "reading-minutes": sum(pages[page]["minutes"] for page in chapters),
         "exercises": len(exercises),
         "exercise-minutes": sum(minutes_in(r"(\d+) minutes", one.name) for one in exercises),

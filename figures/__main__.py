@@ -1,10 +1,13 @@
 """Write every figure with its default parameters to figures/out/*.svg: python -m figures
 
-The built page shows these files in the colours of its theme; the notebooks show the same figures as PNG.
+The built page shows these files in the colours of its theme; the notebooks show the same figures as PNG. What the first
+page shows goes to figures/out/first: the pages are built without torch. For slides, python -m figures --png writes the
+same figures to build/figures/*.png.
 """
 
 import inspect
 import io
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +33,14 @@ def svg(figure: Figure) -> str:
     return text.replace("#000000", "currentColor").replace("<defs>", f"{INK}\n <defs>", 1)
 
 
+def png(figure: Figure) -> bytes:
+    """The figure as a picture to paste: 1920 pixels wide, on white."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(STYLE):
+        figure.savefig(buffer, format="png", dpi=1920 / figure.get_figwidth(), metadata={"Software": None})
+    return buffer.getvalue()
+
+
 def functions(prefix: str) -> dict[str, Callable]:
     """All functions of the package whose names begin so, by the rest of their names."""
     modules = [import_module(f"figures.{path.stem}") for path in sorted(OUT.parent.glob("[a-z]*.py"))]
@@ -42,7 +53,23 @@ def all_figures() -> dict[str, Figure]:
     return {name: draw() for name, draw in functions("draw_").items()}
 
 
-if __name__ == "__main__":
+def first_page() -> dict[str, bytes]:
+    """The piece, its still picture, the picture of a shared link and the thumbnails, by file name."""
+    return import_module("figures.hero").files() | import_module("figures.thumbnails").files()
+
+
+def write_pngs() -> None:
+    """All of them, into build/figures."""
+    folder = OUT.parent.parent / "build" / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = {name: png(figure) for name, figure in all_figures().items()}
+    for name, content in drawn.items():
+        (folder / f"{name}.png").write_bytes(content)
+    print(f"{len(drawn)} pictures in build/figures")
+
+
+def write_svgs() -> None:
+    """All of them, and what the first page shows, into figures/out."""
     OUT.mkdir(exist_ok=True)
     drawn = {f"{name}.svg": svg(figure) for name, figure in all_figures().items()}
     for path in OUT.glob("*.svg"):
@@ -50,4 +77,11 @@ if __name__ == "__main__":
             path.unlink()
     for name, text in drawn.items():
         (OUT / name).write_text(text, encoding="utf-8")
+    (OUT / "first").mkdir(exist_ok=True)
+    for name, content in first_page().items():
+        (OUT / "first" / name).write_bytes(content)
     print(f"{len(drawn)} figures in {OUT.relative_to(OUT.parent.parent)}")
+
+
+if __name__ == "__main__":
+    write_pngs() if "--png" in sys.argv else write_svgs()

@@ -1,0 +1,113 @@
+"""The first page's piece and pictures, links to sections of other pages, and each piece alone, for a lecture."""
+
+import html
+import re
+import shutil
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+FIRST = Path(__file__).parent.parent / "figures" / "out" / "first"
+PIECE = re.compile(r'class="rope-piece[^>]*? id="piece-([\w-]+)"')
+RIGHT = "margin:.3rem 0 0;font-size:.85rem;text-align:right"
+ALONE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}: {name}</title><link rel="icon" href="../_static/favicon.svg">
+<link rel="stylesheet" href="../_static/alone.css"></head>
+<body><main>{piece}</main><a class="back" href="../{page}.html">{title}</a>
+<script>document.querySelector(".rope-piece input")?.focus();</script></body></html>
+"""
+
+
+class FirstPictures(SphinxPostTransform):
+    """In HTML, pictures from figures/out/first become part of the page: the piece that plays, and thumbnails."""
+
+    default_priority = 9
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for image in list(self.document.findall(nodes.image)):
+            path = Path(image["uri"])
+            if path.parent.parts[-3:] == FIRST.parts[-3:]:
+                alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
+                (image.parent if alone else image).replace_self(nodes.raw("", markup_of(path.stem), format="html"))
+
+
+def markup_of(name: str) -> str:
+    """The piece itself, or a thumbnail as inline SVG without its styles: decoration beside a text that says it."""
+    if (FIRST / f"{name}.html").exists():
+        return (FIRST / f"{name}.html").read_text(encoding="utf-8")
+    svg = re.sub(r"<style>.*?</style>", "", (FIRST / f"{name}.svg").read_text(encoding="utf-8"), flags=re.DOTALL)
+    return svg.replace("<svg ", '<svg class="rb-thumbnail" aria-hidden="true" ').strip()
+
+
+# -- Links to sections -------------------------------------------------------------------------------------------------
+
+
+def remember_sections(app: Sphinx, doctree: nodes.document) -> None:
+    """The anchors of a page's sections, with their titles."""
+    app.env.metadata[app.env.docname]["sections"] = {
+        anchor: section.next_node(nodes.title).astext()
+        for section in doctree.findall(nodes.section)
+        for anchor in section["ids"]
+    }
+
+
+def section_anchors(app: Sphinx, env: BuildEnvironment) -> None:
+    """Tell MyST which sections the pages have, so that page#section works and a link to none is a warning."""
+    for metadata in env.metadata.values():
+        slugs = metadata.setdefault("myst_slugs", {})
+        for anchor, title in metadata.get("sections", {}).items():
+            slugs.setdefault(anchor, (0, anchor, title))
+
+
+# -- Pieces alone ------------------------------------------------------------------------------------------------------
+
+
+class LinkPiecesAlone(SphinxPostTransform):
+    """Below each piece to play with, a link to the piece alone."""
+
+    default_priority = 300
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for raw in list(self.document.findall(nodes.raw)):
+            if match := PIECE.search(raw.astext()):
+                root = self.app.builder.get_relative_uri(self.env.docname, "index").removesuffix("index.html")
+                link = f'<p style="{RIGHT}"><a href="{root}pieces/{match[1]}.html">Full screen</a></p>'
+                raw.parent.insert(raw.parent.index(raw) + 1, nodes.raw("", link, format="html"))
+                self.env.metadata[self.env.docname].setdefault("alone", {})[match[1]] = raw.astext()
+
+
+def write_pieces(app: Sphinx, exception: Exception | None) -> None:
+    """pieces/<name>.html: one piece as large as the screen, without code, its arrow keys ready. It works from disk."""
+    if exception is not None or app.builder.format != "html":
+        return
+    folder = Path(app.outdir) / "pieces"
+    folder.mkdir(exist_ok=True)
+    for page, metadata in app.env.metadata.items():
+        for name, piece in metadata.get("alone", {}).items():
+            title = html.escape(app.env.titles[page].astext())
+            text = ALONE.format(title=title, name=name.replace("-", " "), piece=piece, page=page)
+            (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    shutil.copyfile(FIRST / "shared.png", Path(app.outdir) / "_static" / "shared.png")
+
+
+def add_style(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """The first page has styles of its own."""
+    if pagename == app.config.root_doc:
+        app.add_css_file("first.css")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.add_post_transform(FirstPictures)
+    app.add_post_transform(LinkPiecesAlone)
+    app.connect("doctree-read", remember_sections)
+    app.connect("env-updated", section_anchors)
+    app.connect("html-page-context", add_style)
+    app.connect("build-finished", write_pieces)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,447 @@
+"""The first screen: the title of the book, made visible. One pair of words, a code added or the pair turned.
+
+Everything that moves is a CSS variable, so a state of the piece is one `style` and four texts; the browser moves the
+arrows from one state to the next, and jumps if the reader wants no motion.
+"""
+
+import html
+import io
+import json
+import math
+from dataclasses import dataclass
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from figures.interactive import SCRIPT, path
+from figures.style import KEY, OTHER, QUERY, SCORE, styled
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, sinusoidal_encoding
+
+SENTENCE = [
+    "One",
+    "day",
+    "in",
+    "May",
+    "we",
+    "all",
+    "saw",
+    "the",
+    "red",
+    "toy",
+    "car",
+]  # the longer beginnings of the text come first
+CAR, RED = (1.8, 0.4), (1.2, 0.8)  # the query's word and the key's: two numbers of each
+HEAD_DIM, PAIR = 128, 3  # the numbers are pair 3 of a head with 128 dimensions and base 10000
+DISTANCE, START = 2, 3  # "car" stands two places behind "red"; the first state has three words in front
+IN_FRONT = len(SENTENCE) - 1 - DISTANCE  # at most so many words stand before "red"
+UNIT, BOX, HIGH = 40, 172, 5.4  # pixels for 1; size of a drawing; the score at the top of a curve
+COLOURS = {  # name: on a light page, on a dark one; 4.5:1 as text. Query, key, score and code as in figures.style
+    "q": ("#005f99", "#5db8f0"),
+    "k": ("#b34700", "#ff8f4d"),
+    "s": ("#00734f", "#34c99a"),
+    "p": ("#a0447a", "#e39cc4"),
+}
+
+
+# -- Numbers, all from the library -------------------------------------------------------------------------------------
+
+
+def added(word: tuple[float, float], positions: Tensor) -> Tensor:
+    """(n, 2): the word plus the sinusoidal code of each position."""
+    code = sinusoidal_encoding(positions, HEAD_DIM, dtype=torch.float64)[:, 2 * PAIR : 2 * PAIR + 2]
+    return torch.tensor(word, dtype=torch.float64) + code
+
+
+def rotated(word: tuple[float, float], positions: Tensor) -> Tensor:
+    """(n, 2): the word turned to each position."""
+    cos, sin = cos_sin(positions, inverse_frequencies(HEAD_DIM, device="cpu")[PAIR : PAIR + 1], dtype=torch.float64)
+    x = torch.tensor(word, dtype=torch.float64).expand(len(positions), 2)
+    return apply_rotary_emb(x, cos, sin, interleaved=True)
+
+
+def scores(place, in_front: Tensor) -> Tensor:
+    """The scalar product of both words, placed by `added` or `rotated`, with so many words in front of them."""
+    return (place(CAR, in_front + DISTANCE) * place(RED, in_front)).sum(-1)
+
+
+# -- The piece ---------------------------------------------------------------------------------------------------------
+
+DRAWING = """
+.rh-q{fill:var(--rb-q);stroke:var(--rb-q)}.rh-k{fill:var(--rb-k);stroke:var(--rb-k)}
+.rh-s{fill:var(--rb-s);stroke:var(--rb-s)}.rh-p{fill:var(--rb-p);stroke:var(--rb-p)}
+.rh-shaft{stroke:none}.rh-line{fill:none}.rh-faint{opacity:.4}.rh-axis{stroke:currentColor;opacity:.45;fill:none}
+.rh-turn,.rh-dot,.rh-shaft,.rh-head,.rh-name,.rh-code,.rh-ribbon span{transition:transform .45s ease-in-out}
+.rh-turn{transform:rotate(var(--t))}
+.rh-code{transform:translate(var(--x),var(--y)) rotate(calc(var(--c) + var(--o)))}
+.rh-shaft{transform:rotate(var(--a)) scaleX(calc(var(--l) - 7))}
+.rh-head{transform:rotate(var(--a)) translateX(calc(var(--l)*1px))}
+.rh-name{transform:rotate(var(--a)) translateX(calc(var(--l)*1px + 13px)) rotate(calc(-1*var(--a)))}
+.rh-qa{--a:var(--qa);--l:var(--ql)}.rh-ka{--a:var(--ka);--l:var(--kl)}
+.rh-qr{--a:calc(var(--t) + var(--a0))}.rh-kr{--a:calc(var(--t) + var(--a0))}
+.rh-dot{transform:translate(calc(var(--n)*1px*var(--step)),calc(var(--h)*1px))}
+.rh-flat{--h:0}
+.rh-word{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central;paint-order:stroke;
+stroke:var(--rh-paper,Canvas);stroke-width:4px}
+.rh-axis-name{font:13px sans-serif;fill:currentColor;opacity:.8}
+@media (prefers-reduced-motion:reduce){[class*=rh-],.rh-ribbon span{transition:none!important}}
+"""
+LIGHT, DARK = ("".join(f"--rb-{name}:{pair[dark]};" for name, pair in COLOURS.items()) for dark in (0, 1))
+STYLE = f"""
+.rope-hero{{{LIGHT}}}html[data-theme=dark] .rope-hero{{{DARK}}}
+@media (prefers-color-scheme:dark){{html:not([data-theme]) .rope-hero{{{DARK}}}}}
+.rope-hero{{--edge:color-mix(in srgb,currentColor 22%,transparent);border:1px solid var(--edge);border-radius:.75rem;
+padding:.7rem 1.2rem .8rem;line-height:1.35;container-type:inline-size}}
+.rope-hero p{{margin:0}}
+.rh-text{{position:relative;height:3.1em;overflow:hidden;border-bottom:1px solid var(--edge)}}
+.rh-ribbon span{{position:absolute;top:0;bottom:0;width:calc(100%/{len(SENTENCE)});padding-top:.25rem;text-align:center;
+transform:translateX(calc((var(--n) - {IN_FRONT})*100%));white-space:nowrap}}
+.rh-ribbon .rh-key,.rh-ribbon .rh-query{{font-weight:700;border-radius:.4rem .4rem 0 0}}
+.rh-ribbon .rh-key{{color:var(--rb-k);background:color-mix(in srgb,var(--rb-k) 11%,transparent)}}
+.rh-ribbon .rh-query{{color:var(--rb-q);background:color-mix(in srgb,var(--rb-q) 11%,transparent)}}
+.rh-places{{display:grid;grid-template-columns:repeat({len(SENTENCE)},1fr);text-align:center;position:absolute;
+inset:auto 0 .15rem;font-size:.75em;font-variant-numeric:tabular-nums}}
+.rh-places span{{opacity:.8}}
+.rh-controls{{display:flex;align-items:center;gap:1rem;margin:.6rem 0}}
+.rh-controls button{{min-width:5.6em;min-height:2.4em;border:0;border-radius:.5rem;background:var(--rb-q);
+color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
+.rh-controls button:focus-visible,.rh-controls input:focus-visible{{outline:3px solid var(--rb-k);outline-offset:2px}}
+.rh-controls label{{flex:1;display:flex;align-items:center;gap:.8rem;margin:0}}
+.rh-controls input{{flex:1;min-width:5rem;height:1.75rem;margin:0;accent-color:var(--rb-q)}}
+.rh-now{{min-width:1.2em;font-variant-numeric:tabular-nums;font-weight:700}}
+.rh-sides{{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:.4rem 2.4rem}}
+.rh-title{{display:flex;align-items:baseline;gap:0 .5em;white-space:nowrap}}
+.rh-title>b{{font-size:1.4em;line-height:1.2}}.rope-hero .rh-score{{margin-left:auto;font-size:.95em}}
+.rh-score b{{font-size:1.7em;color:var(--rb-s);font-variant-numeric:tabular-nums}}
+.rh-views{{display:grid;grid-template-columns:{BOX}fr 200fr;gap:.6rem;align-items:end;margin-top:.45rem}}
+.rh-views svg{{width:100%;height:auto;display:block;overflow:visible}}
+.rope-hero .rh-said{{margin-top:.5rem;font-size:.95em}}
+.rh-title i{{font-style:normal;font-weight:600;color:var(--rb-p)}}
+@container (max-width:54rem){{.rh-title span{{font-size:.82em}}.rope-hero .rh-score{{font-size:0}}
+.rope-hero .rh-score b{{font-size:1.4rem}}}}
+@container (max-width:38rem){{.rh-sides{{grid-template-columns:minmax(0,1fr)}}.rh-title>b{{font-size:1.15em}}
+.rh-text{{font-size:.8em;height:3.4em}}.rh-places{{font-size:.85em}}.rh-controls{{margin:.4rem 0 .2rem}}
+.rh-controls label span:first-child{{position:absolute;width:1px;overflow:hidden;clip-path:inset(50%)}}}}
+@media (max-width:640px){{.rope-hero{{padding:.3rem .6rem .6rem}}}}
+"""
+PLAY = """
+(() => {
+  const piece = document.getElementById("piece-hero");
+  const [slider, button, said] = ["input", "button", "[aria-live]"].map(name => piece.querySelector(name));
+  let timer = 0;
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    button.textContent = "Play";
+    said.setAttribute("aria-live", "polite");
+  };
+  const go = to => {
+    slider.value = to;
+    slider.dispatchEvent(new Event("input"));
+  };
+  const play = () => {
+    said.setAttribute("aria-live", "off");
+    button.textContent = "Pause";
+    if (slider.value === slider.max) go(0);
+    timer = setInterval(() => {
+      if (+slider.value + 1 >= slider.max) stop();
+      go(+slider.value + 1);
+    }, 900);
+  };
+  button.addEventListener("click", () => timer ? stop() : play());
+  slider.addEventListener("input", event => event.isTrusted && stop());
+  if (!matchMedia("(prefers-reduced-motion: reduce)").matches)
+    new IntersectionObserver((seen, watcher) => {
+      if (!seen[0].isIntersecting) return;
+      watcher.disconnect();
+      if (!timer && document.activeElement !== slider) play();
+    }, {threshold: 0.6}).observe(piece);
+})();
+"""
+
+
+@dataclass(frozen=True)
+class State:
+    """What changes when words are put in front: CSS variables, and the texts that say the result."""
+
+    variables: dict[str, float | str]
+    score_added: str
+    score_rotated: str
+    said: str
+
+    @property
+    def style(self) -> str:
+        """The variables as the value of a `style` attribute."""
+        return "".join(f"--{name}:{value};" for name, value in self.variables.items())
+
+    @property
+    def parts(self) -> dict[str, dict[str, str]]:
+        """As the script of figures.interactive wants it."""
+        return {
+            "all": {"style": self.style},
+            "added": {"text": self.score_added},
+            "rotated": {"text": self.score_rotated},
+            "said": {"text": self.said},
+        }
+
+
+def direction(vector: Tensor) -> str:
+    """The angle of a vector as CSS counts it: clockwise."""
+    return f"{-math.degrees(math.atan2(vector[1], vector[0])):.2f}deg"
+
+
+def length(vector: Tensor) -> float:
+    """In pixels."""
+    return round(UNIT * vector.norm().item(), 1)
+
+
+def state(in_front: int) -> State:
+    """The piece with so many words in front of "red"."""
+    n = torch.tensor([float(in_front)], dtype=torch.float64)
+    query, key = added(CAR, n + DISTANCE)[0], added(RED, n)[0]
+    turn = math.degrees(inverse_frequencies(HEAD_DIM, device="cpu")[PAIR].item())
+    by_adding, by_turning = (scores(place, n).item() for place in (added, rotated))
+    variables = {
+        "n": in_front,
+        "t": f"{-in_front * turn:.2f}deg",
+        "c": f"{in_front * turn:.2f}deg",  # the code turns the other way: (sin, cos)
+        "qa": direction(query),
+        "ql": length(query),
+        "ka": direction(key),
+        "kl": length(key),
+        "h": round(height(by_adding) - height(by_turning), 1),
+    }
+    said = (
+        f"“red” is at place {in_front}, “car” at place {in_front + DISTANCE}. "
+        f"Their score: {by_adding:.2f} with an added code, {by_turning:.2f} with the rotation."
+    )
+    return State(variables, f"{by_adding:.2f}", f"{by_turning:.2f}", said)
+
+
+def height(score: float) -> float:
+    """Where a score is on the vertical axis of a curve, in pixels from the top."""
+    return 150 - 132 * score / HIGH
+
+
+def arrow(name: str, angle: str = "", at: float = 0) -> str:
+    """Shaft, head and letter of the query "q" or the key "k"; with an angle and a length it stands still."""
+    fixed = f' style="--a:{angle};--l:{at}"' if angle else ""
+    group = f'<g class="rh-{name}{"" if angle else f" rh-{name}a"}"{fixed}>'
+    return (
+        f'{group}<rect class="rh-shaft" y="-1.5" width="1" height="3"></rect>'
+        '<path class="rh-head" stroke="none" d="M0 0l-12 -5v10z"></path></g>'
+    )
+
+
+def letter(name: str, style: str) -> str:
+    """An upright letter beyond the tip of an arrow."""
+    return f'<g class="rh-{name} {style}"><text class="rh-name rh-word">{name}</text></g>'
+
+
+def words() -> str:
+    """Both words as they are before anything is done: thin arrows."""
+    return "".join(
+        f'<path class="rh-{name} rh-faint" stroke-width="1.5" d="M0 0L{x:g} {y:g}"></path>'
+        for name, (x, y) in (("q", tip(CAR)), ("k", tip(RED)))
+    )
+
+
+def tip(word: tuple[float, float]) -> tuple[float, float]:
+    """Where the arrow of a word ends, in pixels from its beginning, downwards."""
+    return UNIT * word[0], -UNIT * word[1]
+
+
+def view_added() -> str:
+    """Both words, the code at the tip of each, and the sums."""
+    turn = math.degrees(inverse_frequencies(HEAD_DIM, device="cpu")[PAIR].item())
+    codes = "".join(
+        f'<circle class="rh-p rh-line rh-faint" cx="{x:g}" cy="{y:g}" r="{UNIT}" stroke-dasharray="2 4"></circle>'
+        f'<g class="rh-code rh-p" style="--x:{x:g}px;--y:{y:g}px;--o:{ahead * turn - 90:.2f}deg">'
+        f'<path stroke-width="2" d="M0 0H{UNIT - 8}"></path>'
+        f'<path stroke="none" d="M{UNIT} 0l-9 -4v8z"></path></g>'
+        for (x, y), ahead in ((tip(CAR), DISTANCE), (tip(RED), 0))
+    )
+    names = letter("q", "rh-qa") + letter("k", "rh-ka")
+    return f'<g transform="translate(30 106)">{words()}{codes}{arrow("k")}{arrow("q")}{names}</g>'
+
+
+def view_rotated() -> str:
+    """Both words, and one rigid pair of arrows that turns."""
+    n = torch.tensor([0.0], dtype=torch.float64)
+    ends = {"q": rotated(CAR, n + DISTANCE)[0], "k": rotated(RED, n)[0]}
+    angles = [math.atan2(end[1], end[0]) for end in ends.values()]
+    wedge = [(0.0, 0.0)] + [
+        (26 * math.cos(angle), -26 * math.sin(angle))
+        for angle in (angles[1] + (angles[0] - angles[1]) * step / 12 for step in range(13))
+    ]
+    arrows = "".join(arrow(name, direction(end), length(end)) for name, end in ends.items())
+    names = "".join(
+        f'<g class="rh-{name} rh-{name}r" style="--a0:{direction(end)};--l:{length(end)}">'
+        f'<text class="rh-name rh-word">{name}</text></g>'
+        for name, end in ends.items()
+    )
+    circles = "".join(
+        f'<circle class="rh-axis" r="{length(end)}" stroke-dasharray="2 4"></circle>' for end in ends.values()
+    )
+    between = f'<path class="rh-s" opacity=".35" d="{path(wedge)}Z"></path>'
+    turning = f'<g class="rh-turn">{between}{arrows}</g>'
+    return f'<g transform="translate(86 86)">{circles}{words()}{turning}{names}</g>'
+
+
+def curve(place, moving: str) -> str:
+    """The score for each number of words in front, and a dot at the present one."""
+    fine = torch.arange(8 * IN_FRONT + 1, dtype=torch.float64) / 8
+    step = 160 / IN_FRONT
+    line = path([(30 + step * n, height(s)) for n, s in zip(fine.tolist(), scores(place, fine).tolist(), strict=True)])
+    start = height(scores(rotated, fine[:1]).item())
+    return (
+        '<path class="rh-axis" d="M30 10V150H194"></path>'
+        f'<path class="rh-s rh-line" stroke-width="2.5" d="{line}"></path>'
+        f'<g transform="translate(30 {start:.1f})" style="--step:{step:g}">'
+        f'<circle class="rh-s rh-dot {moving}" r="6.5" stroke="none"></circle></g>'
+        '<text class="rh-axis-name" x="36" y="12">score</text>'
+        '<text class="rh-axis-name" x="194" y="167" text-anchor="end">words in front →</text>'
+        f'<text class="rh-axis-name" x="24" y="154" text-anchor="end">0</text>'
+        f'<text class="rh-axis-name" x="24" y="{height(4):.0f}" dy="4" text-anchor="end">4</text>'
+    )
+
+
+def alts() -> tuple[str, str, str, str]:
+    """The four drawings in words, for every state alike; the numbers are in the texts beside them."""
+    least, most = (f(scores(added, torch.arange(IN_FRONT + 1)).tolist()) for f in (min, max))
+    flat = scores(rotated, torch.arange(1)).item()
+    return (
+        "Two arrows, query and key. To the tip of each word a short arrow is added, the code of its place; it turns "
+        "from place to place, so the sums change their lengths and the angle between them.",
+        f"The score against the number of words in front: a curve that wanders between {least:.2f} and {most:.2f}.",
+        "Two arrows, query and key. Both turn around the centre by the same angle for each word in front, so their "
+        "lengths and the angle between them stay.",
+        f"The score against the number of words in front: a flat line at {flat:.2f}.",
+    )
+
+
+def panel(title: str, what: str, part: str, score: str, drawings: list[tuple[str, int, str]]) -> str:
+    """One half: its name, its score, its two drawings."""
+    views = "".join(
+        f'<svg viewBox="0 0 {width} {BOX}" role="img" aria-label="{alt}">{inside}</svg>'
+        for inside, width, alt in drawings
+    )
+    return (
+        f'<div><p class="rh-title"><b>{title}</b><span>{what}</span>'
+        f'<span class="rh-score">score <b data-part="{part}">{score}</b></span></p>'
+        f'<div class="rh-views">{views}</div></div>'
+    )
+
+
+def piece() -> str:
+    """The first screen's piece, as HTML with its first state drawn."""
+    states = {str(n): state(n).parts for n in range(IN_FRONT + 1)}
+    steps = [[str(n) for n in range(IN_FRONT + 1)]]
+    packed = html.escape(json.dumps({"steps": steps, "states": states}, separators=(",", ":"), ensure_ascii=False))
+    now = state(START)
+    marks = {IN_FRONT: ' class="rh-key"', len(SENTENCE) - 1: ' class="rh-query"'}
+    ribbon = "".join(
+        f'<span{marks.get(j, "")} style="left:{100 * j / len(SENTENCE):.3f}%">{word}</span>'
+        for j, word in enumerate(SENTENCE)
+    )
+    places = "".join(f"<span>{place}</span>" for place in range(len(SENTENCE)))
+    text = f"A text, {' '.join(SENTENCE)}, with the places of its words. The words in front come and go."
+    alt = alts()
+    sides = panel(
+        "Add", "a <i>code</i> to each word", "added", now.score_added,
+        [(view_added(), BOX, alt[0]), (curve(added, ""), 200, alt[1])],
+    ) + panel(
+        "Rotate", "each word by its place", "rotated", now.score_rotated,
+        [(view_rotated(), BOX, alt[2]), (curve(rotated, "rh-flat"), 200, alt[3])],
+    )  # fmt: skip
+    controls = (
+        '<div class="rh-controls pst-js-only"><button type="button">Play</button><label><span>words in front</span>'
+        f'<input type="range" min="0" max="{IN_FRONT}" value="{START}" aria-valuetext="{START}" '
+        f'data-lm-suppress-shortcuts="true"><span class="rh-now">{START}</span></label></div>'
+    )
+    return (
+        f'<div class="rope-piece rope-hero" id="piece-hero" data-states="{packed}"><style>{DRAWING}{STYLE}</style>'
+        f'<div data-part="all" style="{now.style}"><div class="rh-text" role="img" aria-label="{text}">'
+        f'<div class="rh-ribbon">{ribbon}</div><div class="rh-places">{places}</div></div>{controls}'
+        f'<div class="rh-sides">{sides}</div></div>'
+        f'<p class="rh-said" data-part="said" aria-live="polite">{now.said}</p>'
+        f"<script>{SCRIPT.replace('NAME', 'hero')}{PLAY}</script></div>\n"
+    )
+
+
+# -- The same, standing still: for a page that runs no HTML, and for a link that is shared -----------------------------
+
+
+def still() -> str:
+    """The first state as one SVG file, in the reader's preferred colours."""
+    now, slot = state(START), 60
+    text = "".join(
+        f'<text class="{look}" x="{slot * (j + START - IN_FRONT) + slot / 2 + 30:g}" y="26">{word}</text>'
+        for j, word in enumerate(SENTENCE)
+        if j >= IN_FRONT - START
+        for look in ["rh-k" if j == IN_FRONT else "rh-q" if j == len(SENTENCE) - 1 else "rh-plain"]
+    )
+    places = "".join(
+        f'<text class="rh-number" x="{slot * j + slot / 2 + 30:g}" y="46">{j}</text>' for j in range(len(SENTENCE))
+    )
+    halves = "".join(
+        f'<g transform="translate({x} 70)"><text class="rh-side" y="14">{title}</text>'
+        f'<text class="rh-s rh-side" x="372" y="14" text-anchor="end">score {score}</text>'
+        f'<g transform="translate(0 26)">{view}</g><g transform="translate(178 26)">{line}</g></g>'
+        for x, title, score, view, line in (
+            (0, "Add", now.score_added, view_added(), curve(added, "")),
+            (388, "Rotate", now.score_rotated, view_rotated(), curve(rotated, "rh-flat")),
+        )
+    )
+    look = (
+        f"svg{{{LIGHT}color:#1f2328;--rh-paper:transparent;{now.style}}}@media(prefers-color-scheme:dark){{svg{{{DARK}color:#e6edf3}}}}"
+        "text{font:16px sans-serif;fill:currentColor}.rh-plain,.rh-number,text.rh-k,text.rh-q{text-anchor:middle}"
+        ".rh-number{font-size:12px;opacity:.75}.rh-side{font-weight:700;font-size:18px}"
+        "text.rh-word{fill:inherit}text.rh-q{fill:var(--rb-q);font-weight:700}text.rh-k{fill:var(--rb-k);font-weight:700}text.rh-s{fill:var(--rb-s)}text:not(.rh-word){stroke:none}"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-12 0 784 274"><style>{look}{DRAWING.strip()}</style>'
+        f'{text}{places}<path class="rh-axis" d="M30 54H690"></path>{halves}</svg>\n'
+    )
+
+
+@styled
+def shared() -> Figure:
+    """What a chat shows beside a link to the book: 1200 by 630 pixels."""
+    figure = Figure(figsize=(12, 6.3), dpi=100, layout="none")
+    figure.text(0.05, 0.81, "Rotate, Don’t Add", fontsize=58, weight="bold", color="#1f2328")
+    figure.text(0.05, 0.725, "An executable book on rotary position embedding", fontsize=23, color="#57606a")
+    in_front = torch.arange(8 * IN_FRONT + 1, dtype=torch.float64) / 8
+    n = torch.tensor([2.0], dtype=torch.float64)
+    for left, place, title, (x, y) in (
+        (0.05, added, "Add: the score wanders.", (-0.1, -0.8)),
+        (0.53, rotated, "Rotate: it stays.", (-1.95, -1.2)),
+    ):
+        figure.text(left, 0.6, title, fontsize=25, weight="bold", color="#1f2328")
+        ax = figure.add_axes((left, 0.06, 0.2, 0.2 * 12 / 6.3), xlim=(x, x + 3.2), ylim=(y, y + 3.2))
+        ax.axis("off")
+        for word, colour, at in ((CAR, QUERY, n + DISTANCE), (RED, KEY, n)):
+            end = place(word, at)[0].tolist()
+            if place is added:
+                thick_arrow(ax, word, end, OTHER, 4)
+            ax.plot([0, word[0]], [0, word[1]], color=colour, linewidth=3, alpha=0.4)
+            thick_arrow(ax, (0, 0), end, colour, 7)
+        ax = figure.add_axes((left + 0.215, 0.1, 0.2, 0.4), xlim=(-0.3, IN_FRONT + 0.3), ylim=(0, HIGH))
+        ax.plot(in_front, scores(place, in_front), color=SCORE, linewidth=7, solid_capstyle="round")
+        ax.set(xticks=[], yticks=[])
+    return figure
+
+
+def thick_arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], colour: str, width: float) -> None:
+    """An arrow that can be seen in a small picture."""
+    look = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "mutation_scale": 5 * width, "shrinkA": 0,
+            "shrinkB": 0, "joinstyle": "miter"}  # fmt: skip
+    ax.annotate("", end, xytext=start, arrowprops=look)
+
+
+def files() -> dict[str, bytes]:
+    """The files of the first screen, by name."""
+    picture = io.BytesIO()
+    shared().savefig(picture, format="png", metadata={"Software": None})
+    return {"hero.html": piece().encode(), "hero.svg": still().encode(), "shared.png": picture.getvalue()}
