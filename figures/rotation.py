@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures.interactive import Piece, label
-from figures.style import BLUE, GREEN, KEY, QUERY, SCORE, SIGNED, VERMILLION, WIDTH, styled
+from figures.style import BLUE, GREEN, KEY, OTHER, QUERY, SCORE, SIGNED, VERMILLION, WIDTH, styled
 from rope_lib import inverse_frequencies, rotation_matrix
 
 
@@ -102,6 +102,33 @@ def draw_basis_images(*, angle: float = 0.6) -> Figure:
         ax.plot(arc.real, arc.imag, color=GREEN)
         middle = 0.55 * start * np.exp(0.5j * angle)
         ax.annotate("$\\alpha$", (middle.real, middle.imag), ha="center", va="center", color=GREEN)
+    return figure
+
+
+@styled
+def draw_complex_numbers(*, q: complex = 2 + 1j, k: complex = 1 + 1j) -> Figure:
+    """The product of two numbers and that with a conjugate: angles add, and subtract; Re q k* is the scalar product."""
+    numbers = np.array([0, q, k, k.conjugate(), q * k, q * k.conjugate()])
+    figure = Figure(figsize=(WIDTH, 3.7))
+    for ax, factor, star in zip(figure.subplots(1, 2, sharey=True), (k, k.conjugate()), ("", "^*"), strict=True):
+        ax.set(xlim=(numbers.real.min() - 0.5, numbers.real.max() + 0.8), aspect="equal", xlabel="real part")
+        ax.set(ylim=(numbers.imag.min() - 0.6, numbers.imag.max() + 0.6), ylabel="imaginary part" if not star else "")
+        ax.locator_params(integer=True)
+        ax.axhline(0, color="0.5", linewidth=0.5, zorder=0)
+        ax.axvline(0, color="0.5", linewidth=0.5, zorder=0)
+        for number, name, colour in ((q, "q", QUERY), (factor, f"k{star}", KEY), (q * factor, f"qk{star}", OTHER)):
+            arrow(ax, number, colour)
+            place = (6, 4 if number.imag > 0 else -12)
+            ax.annotate(f"${name}$", (number.real, number.imag), place, textcoords="offset points", color=colour)
+            arc = (0.3 + 0.25 * len(ax.lines)) * np.exp(1j * np.linspace(0, np.angle(number), 40))
+            ax.plot(arc.real, arc.imag, color=colour, linewidth=1)
+    arrow(ax, k, KEY, faint=True)
+    ax.annotate("$k$", (k.real, k.imag), (6, 4), textcoords="offset points", color=KEY)
+    score, height = (q * k.conjugate()).real, (q * k.conjugate()).imag
+    ax.plot([0, score], [0, 0], color=SCORE, linewidth=3, zorder=1)
+    ax.plot([score, score], [0, height], color=SCORE, linewidth=0.8, linestyle=":")
+    name = f"$\\langle q, k\\rangle = {score:g}$"
+    ax.annotate(name, (score, 0), (4, 5), textcoords="offset points", ha="center", color=SCORE)
     return figure
 
 

@@ -353,6 +353,18 @@ def test_basis_images():
     assert np.allclose(tips, [(math.cos(0.6), math.sin(0.6)), (-math.sin(0.6), math.cos(0.6))])
 
 
+def test_complex_numbers():
+    """Arcs end at the angles of the arrows; the thick line on the real axis is as long as the scalar product."""
+    q, k = 1.5 + 2j, 2 - 0.5j
+    for ax, factor in zip(axes(figures.rotation.draw_complex_numbers(q=q, k=k)), (k, k.conjugate()), strict=True):
+        ends = [complex(*line.get_xydata()[-1]) for line in ax.lines[2:5]]
+        assert np.angle(ends) == pytest.approx(np.angle([q, factor, q * factor]), abs=1e-12)
+        tips = [complex(*note.xy) for note in ax.texts if not note.get_text()]
+        assert tips[:3] == pytest.approx([q, factor, q * factor])
+    score = ax.lines[5].get_xydata()
+    assert score == pytest.approx(np.array([[0, 0], [1.5 * 2 + 2 * -0.5, 0]]))
+
+
 def test_rotation_blocks():
     for m, ax in zip(
         (0, 7), axes(figures.rotation.draw_rotation_blocks(positions=(0, 7), dim=4, base=10)), strict=True
