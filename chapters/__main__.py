@@ -13,6 +13,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
+KEPT = ("break", "corrects", "covers", "mystnb", "tags")
 HIDDEN = {  # what the pages fold, JupyterLab folds too
     "hide-input": {"source_hidden": True},
     "hide-cell": {"source_hidden": True, "outputs_hidden": True},
@@ -20,8 +21,8 @@ HIDDEN = {  # what the pages fold, JupyterLab folds too
 
 
 def canonical(metadata: dict) -> dict:
-    """Tags and captions, and from the tags what JupyterLab is to fold."""
-    kept = {key: metadata[key] for key in ("mystnb", "tags") if key in metadata}
+    """Tags, captions and prepared changes, and from the tags what JupyterLab folds."""
+    kept = {key: metadata[key] for key in KEPT if key in metadata}
     for tag in kept.get("tags", []):
         if tag in HIDDEN:
             kept["jupyter"] = HIDDEN[tag]
