@@ -11,13 +11,13 @@ LIBRARY := rope_lib $(addprefix tests/test_,$(addsuffix .py,attention config dec
 	linear_attention matrices pitfalls relative rotary scaling sinusoidal symbolic))
 fail = { echo "Error: $(1)" >&2; exit 1; }
 
-.PHONY: help book test attack serve notebook chapters figures bench versions lint clean
+.PHONY: help book test attack serve notebook chapters figures student teacher handout bench versions lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-book: $(VENV)/book.stamp  ## render the pages into _build/html
+book: $(VENV)/book.stamp $(VENV)/live.stamp  ## render the pages into _build/html
 	@rm -rf _build
 	@$(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
 		{ cat $(VENV)/build.log; $(call fail,the build failed; each warning above counts as an error); }
@@ -42,6 +42,16 @@ chapters: $(VENV)/test.stamp  ## re-run all chapters and store them in canonical
 figures: $(VENV)/test.stamp  ## draw all figures into figures/out
 	@$(BIN)/python -m figures
 
+student: $(VENV)/test.stamp  ## write the homework, without solutions, into build/student
+	@$(BIN)/python -m lectures.homework student
+
+teacher: $(VENV)/test.stamp  ## write keys, a check with other numbers and an exam into build/teacher (SEED=...)
+	@$(BIN)/python -m lectures.homework teacher $(or $(SEED),1)
+
+handout: $(VENV)/test.stamp  ## write the handout, ten votes and all figures as PNG into build
+	@$(BIN)/python -m lectures.handout
+	@$(BIN)/python -m figures --png
+
 bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour; see BENCH=--help, BENCH="--neighbours 1 --eager")
 	@.venv-bench/bin/python -m lab.speed $(BENCH)
 
@@ -56,7 +66,7 @@ lint: $(VENV)/test.stamp  ## check style and format
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
 
 clean:  ## remove the pages and the environments
-	@rm -rf _build .venv .venv-*
+	@rm -rf _build build .venv .venv-*
 
 $(VENV)/python.stamp:
 	@command -v $(PYTHON) > /dev/null || $(call fail,there is no $(PYTHON) here; name a Python 3.11 to 3.13 as in: PYTHON=python3.12 make book)
@@ -69,6 +79,19 @@ $(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt
 	@echo "Installing what the pages need into $(VENV) (once, a minute) ..."
 	@$(PIP) -r requirements-book.txt > $(VENV)/install.log 2>&1 || $(call fail,pip could not install requirements-book.txt: is there a network? Its last words: $$(grep ERROR $(VENV)/install.log | tail -n 1) (all in $(VENV)/install.log))
 	@touch $@
+
+# Python for the pages, with sympy. Where there is no npm, the pages are the same but for the proofs, which stand still.
+$(VENV)/live.stamp: $(VENV)/book.stamp package.json package-lock.json _ext/pack.mjs _ext/pack.py
+	@rm -rf $(VENV)/live && mkdir $(VENV)/live && cp package.json package-lock.json $(VENV)/live
+	@if ! command -v npm > /dev/null; then \
+		echo "There is no npm here, so the proofs in the pages are not live (on Debian install the package npm)."; \
+	else \
+		echo "Fetching Python for the pages (once, half a minute) ..."; \
+		(cd $(VENV)/live && npm ci --ignore-scripts --fetch-retries=1 --fetch-timeout=60000) > $(VENV)/live.log 2>&1 && \
+		node _ext/pack.mjs $(VENV)/live/node_modules/pyodide $(VENV)/lib/python3.*/site-packages \
+		$(VENV)/live/python.zip >> $(VENV)/live.log 2>&1 && touch $@ || \
+		echo "npm could not fetch Python for the pages, so their proofs are not live: see $(VENV)/live.log"; \
+	fi
 
 $(VENV)/test.stamp: $(VENV)/book.stamp requirements.txt pyproject.toml
 	@echo "Installing what the tests need into $(VENV) (once, some minutes: torch is large) ..."

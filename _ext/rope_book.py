@@ -1,6 +1,7 @@
 """The book's own Sphinx extension: figures in the theme's colours, folds, notebooks that travel, local MathJax.
 
-Its other parts: statements.py reads theorems and exercises, theorem_index.py lists them, counts.py counts.
+Its other parts: statements.py reads theorems and exercises, theorem_index.py lists them, source_map.py lists what the
+chapters cover of the five documents, counts.py counts.
 """
 
 import ast
@@ -235,7 +236,7 @@ def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect the parts."""
-    for part in ("statements", "theorem_index", "counts"):
+    for part in ("statements", "theorem_index", "source_map", "counts", "live", "cards", "head"):
         app.setup_extension(part)
     app.add_directive("api-reference", ApiReference)
     app.add_post_transform(InlineFigures)

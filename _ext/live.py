@@ -1,0 +1,95 @@
+"""Proofs that run in the page: their controls, and the Python that the pages bring along.
+
+Where there is npm, `make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (pack.py).
+Without them nothing here happens. What runs in the page: in_page.py, live.js and live_worker.js.
+"""
+
+import html
+import json
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import in_page
+from docutils import nodes
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parent.parent
+FETCHED = Path(sys.prefix) / "live"
+PYODIDE = FETCHED / "node_modules" / "pyodide"
+FROM_NPM = (
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "python_stdlib.zip",
+    "pyodide-lock.json",
+    "package.json",  # names its licence and where its source is
+)
+PYTHON = [*(PYODIDE / name for name in FROM_NPM), FETCHED / "python.zip"]
+
+
+# -- Controls ----------------------------------------------------------------------------------------------------------
+
+
+def add_controls(app: Sphinx, doctree: nodes.document) -> None:
+    """Below the code of each cell that can run in the page: a button, and one more where a change is prepared."""
+    cells = [cell for cell in doctree.findall(nodes.container) if cell.get("nb_element") == "cell_code"]
+    inputs = [next(c for c in cell.findall(nodes.container) if "cell_input" in c["classes"]) for cell in cells]
+    live = in_page.live([code.astext() for code in inputs])
+    for cell, code, runs in zip(cells, inputs, live, strict=True):
+        if runs:
+            code += nodes.raw("", controls(cell["cell_metadata"].get("break")), format="html")
+    app.env.metadata[app.env.docname]["live"] = sum(live)
+
+
+def controls(change: dict | None) -> str:
+    """The buttons, which live.js fills with life."""
+    try_it = '<button type="button" class="rb-try">Try it</button>'
+    if change is None:
+        return f'<div class="rb-live">{try_it}</div>'
+    data = " ".join(f'data-{key}="{html.escape(change[key])}"' for key in ("from", "to"))
+    return f'<div class="rb-live" {data}>{try_it}<button type="button">{html.escape(change["label"])}</button></div>'
+
+
+def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """Script and style, only for pages with such a cell."""
+    if app.env.metadata.get(pagename, {}).get("live"):
+        app.add_js_file("live.js", loading_method="defer")
+        app.add_css_file("live.css")
+
+
+# -- Python for the page -----------------------------------------------------------------------------------------------
+
+
+def own_files() -> dict[str, str]:
+    """The book's own modules. rope_lib begins empty: its real first lines import torch."""
+    paths = {"rope_lib/symbolic.py": ROOT / "rope_lib" / "symbolic.py", "in_page.py": Path(in_page.__file__)}
+    return {"rope_lib/__init__.py": ""} | {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
+
+
+def bring_python(app: Sphinx, exception: Exception | None) -> None:
+    """Copy what a page loads at the first "Try it"; live.json says how many bytes, and how many cells each page has."""
+    if exception is not None or app.builder.format != "html":
+        return
+    cells = {page: data["live"] for page, data in sorted(app.env.metadata.items()) if data.get("live")}
+    if not cells:
+        return
+    folder = Path(app.outdir) / "_static" / "live"
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in PYTHON:
+        shutil.copyfile(path, folder / path.name)
+    with zipfile.ZipFile(folder / "python.zip", "a") as archive:
+        for name, text in own_files().items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    total = sum((folder / path.name).stat().st_size for path in PYTHON if path.suffix != ".mjs")  # those are imported
+    (folder / "live.json").write_text(json.dumps({"bytes": total, "cells": cells}, indent=1) + "\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts, where there is a Python to bring along."""
+    if all(path.exists() for path in PYTHON):
+        app.connect("doctree-read", add_controls)
+        app.connect("html-page-context", load_script)
+        app.connect("build-finished", bring_python)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

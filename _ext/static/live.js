@@ -1,0 +1,196 @@
+// Proofs that run in the page. Nothing is loaded before the first "Try it", and what is typed stays in the page.
+(() => {
+  "use strict";
+  const address = document.currentScript.src;
+  const blocks = [...document.querySelectorAll("div.cell div.cell_input pre")];
+  const texts = blocks.map((block) => block.textContent.trimEnd()); // on which the cells further down build
+  const waiting = new Map(); // the cells that are to run or running, by number
+  let python = null;
+
+  const element = (tag, settings, ...children) => {
+    const made = Object.assign(document.createElement(tag), settings);
+    made.append(...children);
+    return made;
+  };
+
+  function start() {
+    if (python) return;
+    python = new Worker(new URL("live_worker.js", address), { type: "module" });
+    python.onerror = (event) => end(`Python did not start: ${event.message || "this browser is too old for it"}.`);
+    python.onmessage = ({ data }) => {
+      if (data.failed) end(`Python ended: ${data.failed}`);
+      else if ("cell" in data) waiting.get(data.cell)?.finish(data);
+      else for (const cell of concerned()) cell.progress(data);
+    };
+  }
+
+  const concerned = () => [...(waiting.size ? waiting.values() : Cell.open)];
+
+  function end(words) {
+    python.terminate();
+    python = null;
+    for (const cell of concerned()) cell.ended(words);
+    waiting.clear();
+  }
+
+  class Cell {
+    static open = new Set();
+
+    constructor(bar) {
+      this.bar = bar;
+      this.tryIt = bar.querySelector(".rb-try");
+      this.breakIt = bar.querySelector("button:not(.rb-try)");
+      this.input = bar.parentElement;
+      this.number = blocks.indexOf(this.input.querySelector("pre"));
+      this.stored = bar.closest("div.cell").querySelector(".cell_output");
+      this.text = texts[this.number];
+      this.status = element("p", { className: "rb-status", role: "status" });
+      this.tryIt.onclick = () => this.show() && this.code.focus();
+      if (this.breakIt) this.breakIt.onclick = () => this.change();
+    }
+
+    // Open the editor; false where no Python can be had.
+    show() {
+      if (Cell.open.has(this)) return true;
+      this.bar.append(this.status);
+      if (location.protocol === "file:") {
+        const serve = element("code", { textContent: "make serve" });
+        const rest = " and open the address that it names: there you can edit and run this cell.";
+        setTimeout(() => this.say("A page from disk may not load Python. Run ", serve, rest), 50); // else not read aloud
+        return false;
+      }
+      Cell.open.add(this);
+      start();
+      if (!this.code) this.build();
+      this.input.firstElementChild.hidden = true;
+      this.bar.before(this.code);
+      this.tryIt.replaceWith(this.runs);
+      this.bar.insertBefore(this.reset, this.status);
+      this.bar.insertBefore(this.close, this.status);
+      this.bar.append(this.meter);
+      return true;
+    }
+
+    build() {
+      this.code = element("textarea", { className: "rb-code", value: this.text, wrap: "off", spellcheck: false });
+      this.code.autocomplete = this.code.autocapitalize = "off";
+      this.code.ariaLabel = "Python code of this cell. Control and Enter run it.";
+      this.code.oninput = () => (this.code.rows = this.code.value.split("\n").length);
+      this.code.oninput();
+      this.code.setSelectionRange(0, 0);
+      this.code.onkeydown = (event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.shiftKey)) {
+          event.preventDefault();
+          this.run();
+        }
+      };
+      const button = (textContent, onclick) => element("button", { type: "button", textContent, onclick });
+      const stopped = "Stopped. The next run starts Python anew.";
+      this.runs = button("Run", () => (waiting.has(this.number) ? end(stopped) : this.run()));
+      this.reset = button("Reset", () => this.restore());
+      this.close = button("Close", () => this.leave());
+      this.meter = element("progress", { max: 1, hidden: true, ariaLabel: "Progress" });
+    }
+
+    say(...words) {
+      this.status.replaceChildren(...words);
+    }
+
+    progress({ step, share, ready }) {
+      this.meter.hidden = Boolean(ready) && !waiting.has(this.number);
+      if (ready) this.meter.removeAttribute("value");
+      else this.meter.value = share;
+      if (ready) this.say(waiting.size ? "Running." : "Python is ready.");
+      else if (this.step !== step) this.say(`${step} (once for this page).`);
+      this.step = step;
+    }
+
+    run() {
+      if (waiting.has(this.number)) return;
+      if (!python) start();
+      waiting.set(this.number, this);
+      this.runs.textContent = "Stop";
+      this.clear();
+      this.meter.hidden = false;
+      this.say("Running.");
+      python.postMessage({ cell: this.number, above: texts.slice(0, this.number), source: this.code.value });
+    }
+
+    // The prepared change, and a run.
+    change() {
+      if (!this.show() || waiting.has(this.number)) return;
+      const { from, to } = this.bar.dataset;
+      if (!this.code.value.includes(from)) this.code.value = this.text;
+      const line = this.code.value.slice(0, this.code.value.indexOf(from)).split("\n").length;
+      this.code.value = this.code.value.replace(from, () => to);
+      const [was, is] = [from, to].map((textContent) => element("code", { textContent }));
+      this.changed = [`Changed in line ${line}: `, was, " is now ", is, ". "];
+      this.run();
+    }
+
+    ended(words = "") {
+      this.runs.textContent = "Run";
+      this.meter.hidden = true;
+      this.changed = null;
+      this.say(words);
+    }
+
+    finish({ error, code, words, printed, latex, text, seconds, claims }) {
+      waiting.delete(this.number);
+      const changed = this.changed ?? [];
+      this.ended();
+      const time = seconds < 0.1 ? "less than 0.1 s" : `${seconds.toFixed(1)} s`;
+      const shown = [];
+      if (printed) shown.push(element("pre", { textContent: printed }));
+      if (text) shown.push(element("pre", { textContent: text }));
+      const rows = latex?.includes("\\\\") ? "{split}" : ""; // as Sphinx does with the stored ones
+      const formula = `\\[${rows && "\\begin" + rows}\\displaystyle ${latex}${rows && "\\end" + rows}\\]`;
+      if (latex) shown.push(element("div", { className: "output text_latex math", textContent: formula }));
+      if (error) {
+        this.say(...changed, element("strong", { textContent: `${error} ` }), `after ${time}. `);
+        const known = changed.length && code?.includes(this.bar.dataset.to);
+        if (code && !known) this.status.append(element("code", { textContent: code }));
+        if (words) this.status.append(element("span", { className: "rb-words", textContent: words }));
+      } else {
+        texts[this.number] = this.code.value;
+        this.say(...changed, `Ran in ${time}. ${claims ? "Every claim of the cell holds." : ""}`);
+      }
+      this.status.classList.toggle("rb-refused", Boolean(error));
+      if (this.stored) this.stored.hidden = true;
+      if (!shown.length) return;
+      this.result = element("div", { className: "cell_output rb-result" }, ...shown);
+      if (this.stored) this.stored.before(this.result);
+      else this.input.after(this.result);
+      if (latex) window.MathJax?.startup.promise.then(() => MathJax.typesetPromise([this.result]));
+    }
+
+    // Away with what the last run showed.
+    clear() {
+      this.status.classList.remove("rb-refused");
+      this.result?.remove();
+      this.result = null;
+    }
+
+    restore() {
+      if (waiting.has(this.number)) return;
+      this.code.value = texts[this.number] = this.text;
+      this.code.oninput();
+      this.clear();
+      if (this.stored) this.stored.hidden = false;
+      this.say("The text and the result of the book are back.");
+    }
+
+    leave() {
+      if (waiting.has(this.number)) return;
+      this.restore();
+      Cell.open.delete(this);
+      this.code.remove();
+      this.runs.replaceWith(this.tryIt);
+      for (const part of [this.reset, this.close, this.status, this.meter]) part.remove();
+      this.input.firstElementChild.hidden = false;
+      this.tryIt.focus();
+    }
+  }
+
+  for (const bar of document.querySelectorAll(".rb-live")) new Cell(bar);
+})();

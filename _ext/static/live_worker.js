@@ -1,0 +1,46 @@
+// Python beside the page: started once, then one cell after the other. Ending this worker is how a run is stopped.
+const place = new URL("live/", import.meta.url);
+const started = start().catch((error) => postMessage({ failed: error.message }));
+
+async function start() {
+  const { bytes } = await (await fetch(new URL("live.json", place))).json();
+  count(bytes);
+  const { loadPyodide } = await import(new URL("pyodide.mjs", place));
+  const [pyodide, modules] = await Promise.all([
+    loadPyodide({ indexURL: place.href }),
+    fetch(new URL("python.zip", place)).then((answer) => answer.arrayBuffer()),
+  ]);
+  pyodide.unpackArchive(modules, "zip");
+  const python = pyodide.pyimport("in_page");
+  python.load((share) => postMessage({ step: "Reading sympy", share }));
+  postMessage({ ready: true });
+  return python;
+}
+
+// Tell the page how many of the bytes have come.
+function count(all) {
+  const plain = self.fetch;
+  let come = 0;
+  self.fetch = async (...request) => {
+    const answer = await plain(...request);
+    if (!answer.ok || !answer.body) return answer;
+    const counter = new TransformStream({
+      transform(part, out) {
+        come += part.length;
+        postMessage({ step: "Fetching Python", share: Math.min(come / all, 1) });
+        out.enqueue(part);
+      },
+    });
+    return new Response(answer.body.pipeThrough(counter), { headers: answer.headers });
+  };
+}
+
+onmessage = async ({ data: { cell, above, source } }) => {
+  const python = await started;
+  if (!python) return;
+  try {
+    postMessage({ cell, ...JSON.parse(python.run(JSON.stringify(above), source)) });
+  } catch (error) {
+    postMessage({ failed: error.message });
+  }
+};
