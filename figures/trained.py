@@ -28,7 +28,7 @@ def draw_rescue() -> Figure:
         ax.annotate(
             method,
             (len(edges) - 2, losses[method][-1]),
-            xytext=(5, 0),
+            xytext=(5, {"by parts": -4, "YaRN": 4}.get(method, 0)),
             textcoords="offset points",
             va="center",
             color=colour,
@@ -82,7 +82,7 @@ def draw_learning() -> Figure:
         for seed, run in enumerate(chosen):
             steps = [25 * (part + 0.5) for part in range(len(run["curve"]))]
             ax.plot(steps, run["curve"], color=colour, linewidth=0.8, label=None if seed else NAMES[encoding])
-    ax.set(xlabel="step", ylabel="loss (nats per byte)", ylim=(2.2, 3.4))
+    ax.set(xlabel="step", ylabel="loss (nats per byte)", ylim=(1.9, 3.4))
     ax.legend(ncols=2)
     return figure
 
@@ -153,4 +153,4 @@ def explore_rescue() -> Piece:
         + label(560, 284, "position (bytes); dashed: the loss at the end of the trained length", anchor="end")
     )  # fmt: skip
     alt = "Five bars, the loss of the shipped model by position, as it is: they grow beyond the trained 128 bytes."
-    return Piece("rescue", alt, svg, (("speeds", methods, 0),), states, size=(640, 292))
+    return Piece("rescue", alt, svg, (("method", methods, 0),), states, size=(640, 292))

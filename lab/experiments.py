@@ -62,11 +62,12 @@ def speeds() -> Runs:
 def _language_run(settings: dict) -> dict:
     model, losses = language_model(**settings)
     edges = tuple(edge * settings["length"] // SMALL["length"] for edge in LONGER)
+    longest = edges[-1]
     edges = edges[:3] if settings["encoding"] == "learned" else edges  # a table ends
     found = {
         "curve": [round(part.mean().item(), 4) for part in torch.tensor(losses).split(settings["steps"] // 24)],
         "edges": edges,
-        "by_position": by_position(model, held_out(edges[-1], 64), edges),
+        "by_position": by_position(model, held_out(longest, 64)[:, : edges[-1]], edges),
     }
     if model.log_speeds is not None:
         moved = (model.log_speeds.detach() - model.rope.inv_freq.log()).exp()
@@ -75,8 +76,8 @@ def _language_run(settings: dict) -> dict:
 
 
 def encodings_large() -> Runs:
-    """The same with six layers of width 384 and texts of 256, for a GPU (ROPE_DEVICE names another device)."""
-    large = {"layers": 6, "width": 384, "heads": 6, "length": 256, "batch": 64, "steps": 5000}
+    """The same with six layers of width 256 and texts of 128, for a GPU (ROPE_DEVICE names another device)."""
+    large = {"layers": 6, "width": 256, "heads": 8, "length": 128, "batch": 64, "steps": 800}
     for encoding, seed in product(ENCODINGS, SEEDS):
         settings = large | {"encoding": encoding, "seed": seed}
         yield settings, lambda settings=settings: _language_run(settings)
@@ -112,6 +113,9 @@ def places() -> Runs:
     for task, encoding, seed in product(("absolute", "shift"), ENCODINGS, SEEDS):
         settings = {"task": task, "encoding": encoding, "seed": seed, "steps": 400}
         yield settings, lambda settings=settings: {"accuracy": which_letter(**settings)}
+    for (task, encoding), seed in product((("absolute", "rope"), ("shift", "alibi")), range(3)):  # ten times as long
+        settings = {"task": task, "encoding": encoding, "seed": seed, "steps": 4000}
+        yield settings, lambda settings=settings: {"accuracy": which_letter(**settings)}
 
 
 def which_letter(*, task: str, encoding: str, seed: int, steps: int) -> dict[str, float]:
@@ -133,6 +137,47 @@ def _letter_texts(
         text = torch.randint(8, (count, n), generator=generator)
         text[:, -1] = 8  # the question
         yield text, text[:, 16] if task == "absolute" else text[:, -6]
+
+
+def copying() -> Runs:
+    """RoPE: which letter stood behind this one? One against two layers, and the heads that find and copy it."""
+    for layers, seed in product((1, 2), range(3)):
+        settings = {"layers": layers, "seed": seed, "steps": 2000}
+        yield settings, lambda settings=settings: which_followed(**settings)
+
+
+def which_followed(*, layers: int, seed: int, steps: int) -> dict:
+    """The share of right letters, and of two heads the attention.
+
+    A text is six letters in some order, then some of them again, each with the letter that stood behind it. `previous`
+    is the most that a head of the first layer looks at the letter before; `behind` the most that a head of the last
+    layer looks, from a letter that came before, at what stood behind it then.
+    """
+    torch.manual_seed(seed)
+    model = Model(encoding="rope", layers=layers, width=64, heads=4, symbols=8)
+    draw = _followed(128, torch.Generator().manual_seed(seed))
+    name = f"copying, {layers} layers"
+    trained(model, draw, lambda model, text: model.losses(text)[:, 6::2].mean(), steps=steps, rate=1e-3, name=name)
+    text = next(_followed(1000, torch.Generator().manual_seed(1000 + seed)))
+    with torch.no_grad():
+        right = model(text[:, :-1])[:, 6::2].argmax(-1) == text[:, 7::2]
+    maps = model.attention_maps(text[:, :7])
+    behind = (text[:, :6] == text[:, 6:7]).int().argmax(-1) + 1
+    found = maps[-1, torch.arange(len(text)), :, -1, behind].mean(0)
+    previous = maps[0].diagonal(-1, -2, -1)[..., :5].mean((0, 2))
+    return {
+        "accuracy": round(right.double().mean().item(), 4),
+        "previous": round(previous.max().item(), 3),
+        "behind": round(found.max().item(), 3),
+    }
+
+
+def _followed(count: int, generator: torch.Generator) -> Iterator[Tensor]:
+    while True:
+        letters = torch.rand(count, 8, generator=generator).argsort(1)[:, :6]
+        places = torch.randint(5, (count, 4), generator=generator)
+        asked, answer = letters.gather(1, places), letters.gather(1, places + 1)
+        yield torch.cat((letters, torch.stack((asked, answer), dim=2).flatten(1)), dim=1)
 
 
 def heads() -> Runs:
@@ -161,7 +206,7 @@ def looking_back(*, seed: int, steps: int) -> dict:
 
 
 def energies(model: Model, text: Tensor) -> Tensor:
-    """(layers, heads, pairs): the mean of |q_i| |k_i| for each pair i, as a share of the sum over the head's pairs."""
+    """(layers, heads, pairs): the mean length of q_i times that of k_i, as a share of the sum over the head's pairs."""
     found = []
     for q, k in model.queries_keys(text):
         q_lengths, k_lengths = (x.unflatten(-1, (-1, 2)).norm(dim=-1).mean((0, 2)) for x in (q, k))
@@ -203,9 +248,14 @@ def shipped() -> tuple[Model, Tensor]:
     return model.eval(), torch.from_numpy(stored["texts"]).long()
 
 
-def tables(method: str, n: int, *, factor: float = 8.0, beta_fast: float = 8.0) -> tuple[Tensor, Tensor]:
+BETA_FAST = {"by parts": 8.0, "by parts, temperature": 8.0, "YaRN": 32.0}  # by parts keeps no pair with its usual 32
+
+
+def tables(method: str, n: int, *, factor: float = 8.0) -> tuple[Tensor, Tensor]:
     """For the shipped model: cosines and sines of n positions, with speeds made for a text `factor` times longer."""
-    dim, trained_on = 32, {"factor": factor, "original_max_position_embeddings": 128, "beta_fast": beta_fast}
+    dim, trained_on = 32, {"factor": factor, "original_max_position_embeddings": 128}
+    if method in BETA_FAST:
+        trained_on["beta_fast"] = BETA_FAST[method]
     inv_freq = {
         "linear": lambda: linear_scaling(dim, factor=factor),
         "NTK-aware": lambda: ntk_scaling(dim, factor=factor),
@@ -219,21 +269,22 @@ def tables(method: str, n: int, *, factor: float = 8.0, beta_fast: float = 8.0) 
 
 
 METHODS = ("linear", "NTK-aware", "by parts", "by parts, temperature", "YaRN")
+UNSCALED = {"as it is": {}, "cropped": {"window": 128}}  # each byte sees the last 128 in each layer
 EDGES = (0, 64, 128, 256, 512, 1024)
 
 
 def rescue() -> Runs:
     """The shipped model on longer texts: as it is, cropped to 128 bytes, and with the speeds of each method."""
     for method in ("as it is", "cropped", *METHODS):
-        settings = {"method": method, "factor": 8.0}
+        settings = {"method": method, "factor": 8.0, "beta_fast": BETA_FAST.get(method)}
         yield settings, lambda method=method: {"by_position": rescued_by(method)}
 
 
-def rescued_by(method: str) -> list[float]:
-    """Its losses between EDGES."""
+def rescued_by(method: str, length: int = EDGES[-1]) -> list[float]:
+    """Its losses between EDGES, up to `length`."""
     model, texts = shipped()
-    options = {"as it is": {}, "cropped": {"window": 128}}.get(method)
-    return by_position(model, texts, EDGES, **({"tables": tables(method, 1024)} if options is None else options))
+    options = UNSCALED[method] if method in UNSCALED else {"tables": tables(method, length)}
+    return by_position(model, texts[:, :length], tuple(edge for edge in EDGES if edge <= length), **options)
 
 
 def rescued() -> tuple[tuple[int, ...], dict[str, list[float]]]:
@@ -242,15 +293,16 @@ def rescued() -> tuple[tuple[int, ...], dict[str, list[float]]]:
 
 
 def finetuning() -> Runs:
-    """A hundred steps at 512 tokens, for the shipped model as it is and with each method for four times."""
-    for method, seed in product(("as it is", "linear", "NTK-aware", "by parts", "YaRN"), range(3)):
+    """A hundred steps at 512 tokens, for the shipped model as it is, cropped, and with each method for four times."""
+    for method, seed in product(("as it is", "cropped", "linear", "NTK-aware", "by parts", "YaRN"), range(3)):
         settings = {"method": method, "seed": seed, "steps": 100, "length": 512, "batch": 8, "factor": 4.0}
+        settings["beta_fast"] = BETA_FAST.get(method)
         yield settings, lambda settings=settings: _tuned(**settings)
 
 
-def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, factor: float) -> dict:
+def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, factor: float, **_: object) -> dict:
     model, texts = shipped()
-    options = {} if method == "as it is" else {"tables": tables(method, length, factor=factor)}
+    options = UNSCALED[method] if method in UNSCALED else {"tables": tables(method, length, factor=factor)}
     edges = (0, 64, 128, 256, 512)
     before = by_position(model, texts[:, :length], edges, **options)
     draw = training.batches(length, batch, seed)
@@ -262,8 +314,8 @@ def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, facto
 
 EXPERIMENTS = {
     "model": (model, 6), "rescue": (rescue, 1), "order": (order, 2), "encodings": (encodings, 8), "places": (places, 8),
-    "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 8), "heads": (heads, 2),
-    "encodings-large": (encodings_large, None),
+    "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 8), "copying": (copying, 6),
+    "heads": (heads, 2), "encodings-large": (encodings_large, None),
 }  # fmt: skip
 
 
@@ -288,7 +340,8 @@ def run(name: str) -> None:
         known["versions"] = {"python": platform.python_version(), "torch": torch.__version__}
         _replace(path, (json.dumps(known, indent=1) + "\n").encode())
         print(name, settings, found.get("by_position", found.get("accuracy", "")), f"{minutes} minutes", flush=True)
-    known["runs"] = [entry for entry in known["runs"] if entry["settings"] in settings_now]
+    kept = [entry for entry in known["runs"] if entry["settings"] in settings_now]
+    known["runs"] = sorted(kept, key=lambda entry: settings_now.index(entry["settings"]))
     _replace(path, (json.dumps(known, indent=1) + "\n").encode())
 
 

@@ -146,7 +146,8 @@ class Model(nn.Module):
         for q, k in self.queries_keys(text):
             if tables is not None:
                 q, k = apply_rotary_pos_emb(q, k, *tables, interleaved=True)
-            maps.append(attention_from_scores(q @ k.mT / q.shape[-1] ** 0.5 + bias, torch.eye(n).to(q), causal=True))
+            scores = q @ k.mT / q.shape[-1] ** 0.5 + bias.to(q)
+            maps.append(attention_from_scores(scores, torch.eye(n).to(q), causal=True))
         return torch.stack(maps)
 
     def forward(self, text: Tensor, **options) -> Tensor:

@@ -264,9 +264,8 @@ def _check(
             "(fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))"
         )
     if rotation is not None and not (isinstance(rotation, Rotation) and isinstance(rotation.denominator, bool)):
-        raise TypeError(
-            f"rotation is a {type(rotation).__name__}; it must be a Rotation whose denominator is True or False"
-        )
+        kind = type(rotation).__name__
+        raise TypeError(f"rotation is a {kind}; it must be a Rotation whose denominator is True or False")
     if decay is not None and not isinstance(decay, Real):
         raise TypeError(f"decay is a {type(decay).__name__}; it must be one number, for all heads")
     if decay is not None and not (causal and 0 < decay <= 1):
