@@ -1,0 +1,123 @@
+"""Ten votes for the class, from one file: slides, a page, and the GIFT form that Moodle reads."""
+
+import html
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+FILE = Path(__file__).with_name("questions.yaml")
+
+
+@dataclass
+class Option:
+    """One answer, what tempts to it (or why it is right), and the expression that decides."""
+
+    text: str
+    why: str
+    holds: str
+    right: bool = False
+
+
+@dataclass
+class Question:
+    """One vote: four options, and the cell of the book that settles it."""
+
+    number: int
+    id: str
+    chapter: str
+    place: str
+    cell: str
+    text: str
+    setup: str
+    options: list[Option]
+
+    @property
+    def letter(self) -> str:
+        """The right one of A to D."""
+        return "ABCD"[[option.right for option in self.options].index(True)]
+
+    @property
+    def where(self) -> str:
+        """Chapter, section and cell, in words."""
+        chapter = f"Chapter {int(self.chapter[:2])}" if self.chapter[0].isdigit() else self.chapter[:-6].capitalize()
+        place = self.place if self.place.startswith(("Exercise", '"')) else f'"{self.place}"'
+        return f"{chapter}, {place}, cell `{self.cell}`"
+
+    def lettered(self) -> list[tuple[str, Option]]:
+        """The options with their letters."""
+        return list(zip("ABCD", self.options, strict=True))
+
+    def slide(self) -> str:
+        """The question in Markdown."""
+        lines = "\n\n".join(f"**{letter}.** {option.text}" for letter, option in self.lettered())
+        return f"## Vote {self.number}\n\n{self.text}\n\n{lines}\n"
+
+    def answer(self) -> str:
+        """The answer in Markdown: why it is right, what tempts to the others, what settles it."""
+        lines = "\n".join(f"* **{letter}{' is right.' if o.right else '.'}** {o.why}" for letter, o in self.lettered())
+        return f"## Vote {self.number}: {self.letter}\n\n{lines}\n\n{self.where}\n"
+
+
+def questions() -> list[Question]:
+    """All of them, in the order of the file."""
+    loaded = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return [
+        Question(number=number, **{**fields, "options": [Option(**option) for option in fields["options"]]})
+        for number, fields in enumerate(loaded, start=1)
+    ]
+
+
+def to_html(text: str, *, inline: bool = False) -> str:
+    r"""Markdown with tables and formulas as HTML; MathJax, here and in Moodle, reads \(..\) and \[..\]."""
+
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, allow_space=False)
+    for name, form in (("math_inline", r"\({}\)"), ("math_block", "<p>\\[{}\\]</p>\n")):
+
+        def formula(self, tokens: list, i: int, options: dict, env: dict, form: str = form) -> str:
+            return form.format(html.escape(tokens[i].content.strip(), quote=False))
+
+        markdown.add_render_rule(name, formula)
+    return markdown.renderInline(text) if inline else markdown.render(text)
+
+
+def slides() -> str:
+    """All votes in Markdown: a slide with the question, and one with the answer."""
+    return "\n---\n\n".join(part for question in questions() for part in (question.slide(), question.answer()))
+
+
+def page() -> str:
+    """All votes as HTML: a click on an option says what tempts to it."""
+    parts = ["<h1>Ten votes on rotary position embedding</h1>\n<p>Vote first. A click on an answer opens it.</p>"]
+    for question in questions():
+        text = to_html(question.text, inline=True)
+        parts.append(f'<section id="{question.id}">\n<h2>Vote {question.number}</h2>\n<p>{text}</p>')
+        for letter, option in question.lettered():
+            verdict = '<b class="right">Right.</b>' if option.right else '<b class="wrong">No.</b>'
+            where = f' <span class="where">{to_html(question.where, inline=True)}</span>' if option.right else ""
+            parts.append(
+                f"<details><summary><b>{letter}</b> {to_html(option.text, inline=True)}</summary>"
+                f"<p>{verdict} {to_html(option.why, inline=True)}{where}</p></details>"
+            )
+        parts.append("</section>")
+    return "\n".join(parts)
+
+
+def gift() -> str:
+    """All votes in Moodle's GIFT form, as HTML with formulas that its MathJax filter reads."""
+
+    def escaped(text: str) -> str:
+        r"""Backslashes first: Moodle takes \n, as in \ne, for a new line."""
+        return re.sub(r"[\\~=#{}:]", lambda match: "\\" + match[0], to_html(text, inline=True))
+
+    parts = ["// Ten votes on rotary position embedding. In Moodle: question bank, import, GIFT format."]
+    for question in questions():
+        lines = [f"::RoPE {question.number} {question.id}::[html]{escaped(question.text)}{{"]
+        for option in question.options:
+            why = f"{option.why} ({question.where})" if option.right else option.why
+            lines.append(f"{'=' if option.right else '~'}{escaped(option.text)}#{escaped(why)}")
+        parts.append("\n".join([*lines, "}"]))
+    return "\n\n".join(parts) + "\n"
