@@ -21,7 +21,7 @@ from torch.nn.functional import relu
 from rope_lib._checks import HALF, check_rotation, check_same_dtype
 from rope_lib.rotary import apply_rotary_pos_emb
 
-SEGMENT = 32  # chunks in one pass: fewer are faster by a little alone, and wait far longer beside a busy program
+SEGMENT = 4  # chunks that are treated in one pass
 
 
 class Rotation(NamedTuple):
