@@ -1,12 +1,13 @@
 """Write every figure with its default parameters to figures/out/*.svg: python -m figures
 
-The built page shows these files in the colours of its theme; the notebooks show the same figures as PNG. What the first
-page shows goes to figures/out/first: the pages are built without torch. For slides, python -m figures --png writes the
-same figures to build/figures/*.png.
+The built page shows these files in the colours of its theme, and *.narrow.svg on a phone; the notebooks show the same
+figures as PNG. What the first page shows goes to figures/out/first: the pages are built without torch. For slides,
+python -m figures --png writes the same figures to build/figures/*.png.
 """
 
 import inspect
 import io
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -15,13 +16,15 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from figures.style import STYLE
+from figures.style import NAMES, ON_DARK, STYLE, narrow_form
 
 OUT = Path(__file__).parent / "out"
 
 
-# Black becomes the colour of the text: on a page that of its theme, alone that of the reader's preference.
-INK = "<style>:root{color:#000;fill:currentColor}@media(prefers-color-scheme:dark){:root{color:#fff}}</style>"
+# Black becomes the colour of the text: on a page that of its theme, alone that of the reader's preference. The other
+# colours are variables: a dark page sets them, rope_book.css too; a light one leaves what stands behind the comma.
+DARK_PAGE = ";".join(["color:#fff", *(f"--rb-{name}:{colour}" for name, colour in ON_DARK.items())])
+INK = f"<style>:root{{color:#000;fill:currentColor}}@media(prefers-color-scheme:dark){{:root{{{DARK_PAGE}}}}}</style>"
 
 
 def svg(figure: Figure) -> str:
@@ -30,7 +33,15 @@ def svg(figure: Figure) -> str:
     with mpl.rc_context(STYLE):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+    text = re.sub(r' [dxy]="[^"]*"|translate\([^)]*\)', lambda place: re.sub(r"-?\d+\.\d{3,}", short, place[0]), text)
+    for colour, name in NAMES.items():
+        text = text.replace(colour, f"var(--rb-{name}, {colour})")
     return text.replace("#000000", "currentColor").replace("<defs>", f"{INK}\n <defs>", 1)
+
+
+def short(number: re.Match) -> str:
+    """A hundredth of a point is enough for a place."""
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def png(figure: Figure) -> bytes:
@@ -53,6 +64,12 @@ def all_figures() -> dict[str, Figure]:
     return {name: draw() for name, draw in functions("draw_").items()}
 
 
+def narrow_figures() -> dict[str, Figure]:
+    """The same in their form for a phone."""
+    with narrow_form():
+        return {f"{name}.narrow": figure for name, figure in all_figures().items()}
+
+
 def first_page() -> dict[str, bytes]:
     """The piece, its still picture, the picture of a shared link and the thumbnails, by file name."""
     return import_module("figures.hero").files() | import_module("figures.thumbnails").files()
@@ -71,7 +88,7 @@ def write_pngs() -> None:
 def write_svgs() -> None:
     """All of them, and what the first page shows, into figures/out."""
     OUT.mkdir(exist_ok=True)
-    drawn = {f"{name}.svg": svg(figure) for name, figure in all_figures().items()}
+    drawn = {f"{name}.svg": svg(figure) for name, figure in (all_figures() | narrow_figures()).items()}
     for path in OUT.glob("*.svg"):
         if path.name not in drawn:
             path.unlink()

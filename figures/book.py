@@ -3,53 +3,81 @@
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from figures.style import BLUE, GREEN, OTHER, VERMILLION, WIDTH, styled
+from figures.style import SCORE, on_phone, sheet, styled
 
-CHAPTERS = {  # number: (title, question, x, y, colour)
-    "1": ("Why\nposition?", "Does attention\nsee order?", 0.0, 1.0, OTHER),
-    "2": ("Sinusoidal\nencoding", "What does adding\nsines tell?", 1.0, 1.0, BLUE),
-    "3": ("The relative\nfamily", "How to tell\nthe distance?", 2.0, 1.0, GREEN),
-    "4": ("RoPE from\ncomplex numbers", "Must it be\na rotation?", 3.0, 1.0, VERMILLION),
-    "5": ("The rotation\nmatrix", "What changes in\nd dimensions?", 3.0, 0.0, GREEN),
-    "6": ("RoPE\nin code", "Why do programs\nget it wrong?", 2.0, 0.0, OTHER),
-    "7": ("Long-range\ndecay", "Do far words\ncount less?", 1.0, 0.0, BLUE),
-    "8": ("Linear\nattention", "What without\nthe softmax?", 0.0, 0.0, VERMILLION),
-    "9": ("Beyond the\ntraining length", "What if the text\nis longer?", 0.0, -1.0, GREEN),
-    "10": ("Does it work?", "What do trained\nmodels say?", 1.0, -1.0, OTHER),
+CHAPTERS = {  # title, the question that the chapter answers, and what leads to the next
+    "1": ("Why\nposition?", "Does attention\nsee order?", "add\na code"),
+    "2": ("Sinusoidal\nencoding", "What does adding\nsines tell?", "edit\nthe score"),
+    "3": ("The relative\nfamily", "How to tell\nthe distance?", "turn q and k\ninstead"),
+    "4": ("RoPE from\ncomplex numbers", "Must it be\na rotation?", "pairs side by side"),
+    "5": ("The rotation\nmatrix", "What changes in\nd dimensions?", "write\nit down"),
+    "6": ("RoPE\nin code", "Why do programs\nget it wrong?", "look\nfar"),
+    "7": ("Long-range\ndecay", "Do far words\ncount less?", "products\nonly"),
+    "8": ("Linear\nattention", "What without\nthe softmax?", "longer texts"),
+    "9": ("Beyond the\ntraining length", "What if the text\nis longer?", "train\nand see"),
+    "10": ("Does it\nwork?", "What do trained\nmodels say?", "look at\nothers' numbers"),
+    "11": ("Reading the\nevidence", "What do the\npapers show?", ""),
 }
-ARROWS = (
-    ("1", "2", "add\na code"),
-    ("2", "3", "edit\nthe score"),
-    ("3", "4", "turn q and k\ninstead"),
-    ("4", "5", "pairs side by side"),
-    ("5", "6", "write\nit down"),
-    ("6", "7", "look\nfar"),
-    ("7", "8", "products\nonly"),
-    ("8", "9", "longer texts"),
-    ("9", "10", "train\nand see"),
-)
+SUMMIT = ("4", "5")  # the chapters that derive the rotation
 
 
 @styled
 def draw_book_map() -> Figure:
-    """The chapters, the question each answers, and what leads from one to the next."""
-    figure = Figure(figsize=(WIDTH, 4.2))
+    """The chapters, the question each answers, and what leads from one to the next; the derivation stands out."""
+    return _column() if on_phone() else _rows()
+
+
+def _rows() -> Figure:
+    """Rows of four, every other one from right to left."""
+    figure = sheet(4.8)
     ax = figure.subplots()
-    ax.set(xlim=(-0.4, 3.4), ylim=(-1.45, 1.45))
+    ax.set(xlim=(-0.44, 3.44), ylim=(-2.4, 0.5))
     ax.axis("off")
-    for number, (title, question, x, y, colour) in CHAPTERS.items():
-        box = FancyBboxPatch(
-            (x - 0.33, y - 0.27), 0.66, 0.54, boxstyle="round,pad=0.02", fill=False, edgecolor=colour, linewidth=1.5
-        )
-        ax.add_patch(box)
-        ax.text(x, y + 0.21, number, ha="center", va="center", color=colour, weight="bold")
-        ax.text(x, y + 0.05, title, ha="center", va="center", weight="bold", fontsize=7)
-        ax.text(x, y - 0.16, question, ha="center", va="center", fontsize=7)
-    for start, end, label in ARROWS:
-        (xa, ya), (xb, yb) = CHAPTERS[start][2:4], CHAPTERS[end][2:4]
-        along, down = (xb > xa) - (xb < xa), (yb < ya)
-        tail, head = (xa + 0.36 * along, ya - 0.31 * down), (xb - 0.36 * along, yb + 0.31 * down)
+    places = {}
+    for step, (number, (title, question, _)) in enumerate(CHAPTERS.items()):
+        row, column = divmod(step, 4)
+        places[number] = x, y = (3 - column if row % 2 else column), -row
+        _box(ax, number, (x - 0.37, y - 0.3, 0.74, 0.6))
+        ax.text(x, y + 0.23, number, ha="center", va="center", weight="bold", color=_colour(number) or "black")
+        ax.text(x, y + 0.05, title, ha="center", va="center", weight="bold", fontsize=8)
+        ax.text(x, y - 0.18, question, ha="center", va="center", fontsize=8)
+    for (xa, ya), (xb, yb), (*_, label) in zip(
+        places.values(), [*places.values()][1:], CHAPTERS.values(), strict=False
+    ):
+        along, down = (xb > xa) - (xb < xa), yb < ya
+        tail, head = (xa + 0.39 * along, ya - 0.32 * down), (xb - 0.39 * along, yb + 0.32 * down)
         ax.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "linewidth": 1.2})
-        place = ((xa + xb) / 2, ya + (0.37 if along > 0 else -0.37)) if along else (xa - 0.06, (ya + yb) / 2)
-        ax.text(*place, label, ha="center" if along else "right", va="center", fontsize=7, style="italic")
+        place = ((xa + xb) / 2, ya + 0.41) if along else (xa + (0.06 if xa == 0 else -0.06), ya - 0.4)
+        side = "center" if along else ("left" if xa == 0 else "right")
+        ax.text(*place, label, ha=side, va="center", fontsize=8, style="italic")
     return figure
+
+
+def _column() -> Figure:
+    """One below the other."""
+    figure = sheet(4.8, 8.4)
+    ax = figure.subplots()
+    ax.set(xlim=(0, 1), ylim=(-len(CHAPTERS) + 0.45, 0.35))
+    ax.axis("off")
+    for step, (number, (title, question, label)) in enumerate(CHAPTERS.items()):
+        _box(ax, number, (0.02, -step - 0.27, 0.96, 0.54))
+        ax.text(0.04, -step, number, va="center", weight="bold", color=_colour(number) or "black")
+        ax.text(0.13, -step + 0.12, title.replace("\n", " "), va="center", weight="bold", fontsize=9)
+        ax.text(0.13, -step - 0.13, question.replace("\n", " "), va="center", fontsize=9)
+        if label:
+            ax.annotate(
+                "", (0.07, -step - 0.7), (0.07, -step - 0.3), arrowprops={"arrowstyle": "-|>", "linewidth": 1.2}
+            )
+            ax.text(0.13, -step - 0.5, label.replace("\n", " "), va="center", fontsize=9, style="italic")
+    return figure
+
+
+def _colour(number: str) -> str | None:
+    return SCORE if number in SUMMIT else None
+
+
+def _box(ax, number: str, place: tuple[float, float, float, float]) -> None:
+    """A rounded frame: left, bottom, width, height."""
+    x, y, width, height = place
+    look = {"edgecolor": _colour(number) or "0.5", "linewidth": 2 if number in SUMMIT else 1}
+    ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=0.05", fill=False, **look))

@@ -1,20 +1,21 @@
 """How bounds, expectations and scores change with the distance."""
 
 import math
-from itertools import cycle, product
+from itertools import cycle, pairwise, product
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import Piece, label, line, path
-from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, WIDTH, styled
+from figures.interactive import QUERY_INK, SCORE_INK, Piece, View, label, packed_chain
+from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, on_phone, panels, sheet, styled
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
 
 DISTANCE = "distance $\\Delta$ (tokens)"
 BOUND = "$B_d(\\Delta)$"
+LOOKS = ((VERMILLION, "--"), (BLUE, "-"), (GREEN, "-."))
 
 
 def log_distances(reach: int, count: int = 600) -> Tensor:
@@ -26,7 +27,7 @@ def log_distances(reach: int, count: int = 600) -> Tensor:
 def draw_decay_bound(*, dims: tuple[int, ...] = (64, 128, 256), reach: int = 256) -> Figure:
     """RoFormer's figure 2 for several dimensions, from distance 0."""
     distances = torch.arange(reach + 1)
-    figure = Figure(figsize=(WIDTH, 3.0))
+    figure = sheet(3.0)
     ax = figure.subplots()
     looks = cycle(((VERMILLION, "--", -3), (BLUE, "-", 3), (GREEN, "-.", 3)))
     for dim, (colour, dash, up) in zip(dims, looks, strict=False):
@@ -44,7 +45,7 @@ def draw_decay_long(*, dim: int = 128, reach: int = 10**6) -> Figure:
     """The same curve up to a million, with its start, its lower bound and the level at which it settles."""
     distances = log_distances(reach, 2000)
     pairs = dim // 2
-    figure = Figure(figsize=(WIDTH, 3.0))
+    figure = sheet(3.0)
     ax = figure.subplots()
     ax.semilogx(distances, mean_partial_sum(distances, dim=dim), color=BLUE, linewidth=0.8)
     levels = (
@@ -59,25 +60,38 @@ def draw_decay_long(*, dim: int = 128, reach: int = 10**6) -> Figure:
     return figure
 
 
+def middle_and_band(dim: int, base: float, *, reach: int = 10**5, bins: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Distances and B_d over its start there: the median of each bin, and its smallest and largest value: (3, bins)."""
+    edges = torch.logspace(0, math.log10(reach), bins + 1, dtype=torch.float64).round().long().unique().tolist()
+    centres, shares = [], []
+    for low, high in pairwise(edges):
+        distances = torch.linspace(low, high - 1, min(high - low, 100), dtype=torch.float64).round().long()
+        values = mean_partial_sum(distances, dim=dim, base=base) / ((dim // 2 + 1) / 2)
+        centres.append(math.sqrt(low * (high - 1)))
+        shares.append(torch.stack([values.quantile(0.5), values.min(), values.max()]))
+    return np.array(centres), torch.stack(shares, dim=1).numpy()
+
+
 @styled
 def draw_decay_families(
     *, bases: tuple[float, ...] = (1e2, 1e4, 1e6), dims: tuple[int, ...] = (32, 128, 512)
 ) -> Figure:
     """B_d over its value at 0: for several bases (d = 128), and for several dimensions (base 10000)."""
-    distances = log_distances(10**5, 300)
-    figure = Figure(figsize=(WIDTH, 2.8))
-    left, right = figure.subplots(1, 2, sharey=True)
-    looks = list(zip((VERMILLION, BLUE, GREEN), ("--", "-", "-."), strict=True))
-    for base, (colour, dash) in zip(bases, cycle(looks), strict=False):
-        share = mean_partial_sum(distances, dim=128, base=base) / ((64 + 1) / 2)
-        left.semilogx(distances, share, dash, color=colour, linewidth=1, label=f"$b = 10^{{{math.log10(base):.0f}}}$")
-    for dim, (colour, dash) in zip(dims, cycle(looks), strict=False):
-        share = mean_partial_sum(distances, dim=dim) / ((dim // 2 + 1) / 2)
-        right.semilogx(distances, share, dash, color=colour, linewidth=1, label=f"$d = {dim}$")
-    for ax in (left, right):
-        ax.set(xlabel=DISTANCE, ylim=(0, 1))
-        ax.legend()
-    left.set_ylabel("$B_d(\\Delta)\\,/\\,B_d(0)$")
+    figure = sheet(3.0, 5.2)
+    families = (
+        [(f"$b = 10^{{{math.log10(base):.0f}}}$", 128, base) for base in bases],
+        [(f"$d = {dim}$", dim, 1e4) for dim in dims],
+    )
+    for ax, family in zip(panels(figure, 2, sharex=True, sharey=True), families, strict=True):
+        for (name, dim, base), (colour, dash) in zip(family, cycle(LOOKS), strict=False):
+            distances, (middle, low, high) = middle_and_band(dim, base)
+            ax.fill_between(distances, low, high, color=colour, alpha=0.18, linewidth=0)
+            ax.semilogx(distances, middle, dash, color=colour)
+            at = -1 if base == 1e4 and "d" in name else int((distances < 40).sum())  # bases differ most near 40
+            aside = {"xytext": (5, 0 if at == -1 else 4), "textcoords": "offset points"}
+            ax.annotate(name, (distances[at], middle[at]), **aside, va="center" if at == -1 else "bottom", color=colour)
+        ax.set(xlabel=DISTANCE, ylabel="$B_d(\\Delta)\\,/\\,B_d(0)$", xlim=(1, 1e5), ylim=(0, 1))
+        ax.label_outer()
     return figure
 
 
@@ -88,7 +102,7 @@ def draw_bound_and_score(*, dim: int = 128, reach: int = 10**5) -> Figure:
     q = torch.randn(dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     h = q.view(-1, 2).square().sum(-1)
     cos, _ = cos_sin(distances, inverse_frequencies(dim), dtype=torch.float64)
-    figure = Figure(figsize=(WIDTH, 3.0))
+    figure = sheet(3.0)
     ax = figure.subplots()
     lines = (
         (abel_bound(h, distances), "Abel's bound", VERMILLION, "--", 5),
@@ -106,7 +120,7 @@ def draw_bound_and_score(*, dim: int = 128, reach: int = 10**5) -> Figure:
 def draw_cosine_decay(*, dims: tuple[int, ...] = (64, 512), base: float = 10000.0) -> Figure:
     """C_d over the number of pairs, its limit for many pairs, and the logarithm."""
     distances = log_distances(100_000)
-    figure = Figure(figsize=(WIDTH, 3.0))
+    figure = sheet(3.0)
     ax = figure.subplots()
     for dim, colour, dash in zip(dims, (VERMILLION, BLUE), (":", "--"), strict=True):
         ax.semilogx(distances, cosine_sum(distances, dim=dim, base=base) / (dim // 2), dash, color=colour, linewidth=1)
@@ -126,44 +140,128 @@ def draw_any_distance(*, winners: tuple[int, ...] = (0, 50, 200), dim: int = 128
     q = torch.randn(dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     h = q.view(-1, 2).square().sum(-1) / q.square().sum()
     distances = torch.arange(reach + 1)
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     ax = figure.subplots()
     for r, colour, dash in zip(winners, (BLUE, VERMILLION, GREEN), ("-", "--", "-."), strict=True):
         cos, _ = cos_sin(distances - r, inverse_frequencies(dim), dtype=torch.float64)
         ax.plot(distances, (h * cos).sum(-1), dash, color=colour, linewidth=1)
-        ax.annotate(f"$k = R_{{{r}}}\\,q$", (r, 1), (3, 3), textcoords="offset points", color=colour)
-    ax.set(xlabel=DISTANCE, ylabel="score $/\\,|q|^2$", ylim=(None, 1.12))
+        place = (3, 14 if on_phone() and r == winners[1] else 3)
+        ax.annotate(f"$k = R_{{{r}}}\\,q$", (r, 1), place, textcoords="offset points", color=colour)
+    ax.set(xlabel=DISTANCE, ylabel="score $/\\,|q|^2$", ylim=(None, 1.2 if on_phone() else 1.12))
     return figure
 
 
+CHAIN_DIMS, CHAIN_BASES, REACH = (4, 16, 32, 128), (100, 10_000, 1_000_000), 10**5
+LEFT, COLUMNS = 52, 129  # of the curve: where distance 1 is, and how many columns of 2 units
+
+
+def column(distances: Tensor) -> Tensor:
+    """The column of the curve that a distance from 1 to REACH is in."""
+    return (distances.log10() / math.log10(REACH) * COLUMNS).long().clamp(max=COLUMNS - 1)
+
+
+def decay_bands(dim: int, base: float) -> tuple[Tensor, Tensor]:
+    """(COLUMNS,) least and largest B in each column: of all whole distances there, and of four at least."""
+    edges = torch.logspace(0, math.log10(REACH), 4 * COLUMNS, dtype=torch.float64)
+    distances = torch.cat([edges, torch.arange(1, REACH + 1, dtype=torch.float64)])
+    bound, at = mean_partial_sum(distances, dim=dim, base=base), column(distances)
+    empty = torch.zeros(COLUMNS, dtype=torch.float64)
+    return tuple(empty.scatter_reduce(0, at, bound, how, include_self=False) for how in ("amin", "amax"))
+
+
+def band(least: Tensor, largest: Tensor, start: float) -> str:
+    """One upright stroke for each column, in half units, at least 3 high so that a smooth curve stays a line."""
+    d, last = f"M{2 * LEFT + 2} 0", 0
+    for index, (low, high) in enumerate(zip((least / start).tolist(), (largest / start).tolist(), strict=True)):
+        top, bottom = (round(480 - 420 * share) for share in (high, low))
+        top, bottom = (top - 1, top + 2) if bottom - top < 3 else (top, bottom)
+        d += f"m{4 * (index > 0)} {top - last}v{bottom - top}"
+        last = bottom
+    return d
+
+
 def explore_decay() -> Piece:
-    """B_d over its start for several d and bases, on a logarithmic axis."""
-    dims, bases = (4, 16, 64, 128, 256), (100, 1000, 10_000, 500_000, 1_000_000)
-    distances = torch.logspace(0, 5, 160, dtype=torch.float64).round().unique()
-    across = [50 + 560 * math.log10(x) / 5 for x in distances.tolist()]
+    """The sums S_j as the corners of a chain of arrows, and B_d: the mean distance of the corners from the start."""
+    spread = torch.logspace(0, math.log10(REACH), 64, dtype=torch.float64).round().unique()
+    distances = torch.cat([torch.zeros(1, dtype=torch.float64), spread])
+    across = [36.0] + [LEFT + 2 * COLUMNS * math.log10(x) / math.log10(REACH) for x in spread.tolist()]
     states = {}
-    for (i, dim), (j, base) in product(enumerate(dims), enumerate(bases)):
-        start = (dim // 2 + 1) / 2
-        shares = (mean_partial_sum(distances, dim=dim, base=base) / start).tolist()
-        points = [(x, 260 - 240 * y) for x, y in zip(across, shares, strict=True)]
-        level = 260 - 240 * math.sqrt(math.pi * dim / 2) / 3 / start
-        states[i, j] = {
-            "curve": {"d": path(points)},
-            "level": {"d": path([(50, level), (610, level)])},
-            "start": {"text": f"B(0) = {start:g}"},
-        }
-    ticks = "".join(label(50 + 112 * power, 280, f"1{'0' * power}", anchor="middle") for power in range(6))
-    svg = (
-        '<path d="M50 20V260H610" fill="none" stroke="currentColor"></path>'
-        + label(44, 24, "1", anchor="end")
-        + label(44, 264, "0", anchor="end")
-        + ticks
-        + label(610, 298, "distance (tokens)", anchor="end")
-        + label(60, 14, "B(Δ) / B(0)")
-        + label(610, 40, part="start", anchor="end")
-        + line("level", OTHER).replace("<path", '<path stroke-dasharray="4 4"')
-        + line("curve", BLUE)
+    for (i, dim), (j, base) in product(enumerate(CHAIN_DIMS), enumerate(CHAIN_BASES)):
+        pairs, start = dim // 2, (dim // 2 + 1) / 2
+        cos, sin = cos_sin(distances, inverse_frequencies(dim, base=base), dtype=torch.float64)
+        corners = torch.complex(cos, sin).cumsum(-1)
+        bounds = mean_partial_sum(distances, dim=dim, base=base).tolist()
+        curve = band(*decay_bands(dim, base), start)
+        level = 240 - 210 * math.sqrt(math.pi * pairs) / 3 / start
+        for step, (sums, bound) in enumerate(zip(corners, bounds, strict=True)):
+            room = pairs / sums.abs().max().item() + 1e-9
+            zoom = max(z for z in (1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16) if z <= room)
+            states[step, i, j] = {
+                "unit": {"transform": f"scale({130 / pairs / 240:.5f})"},
+                "zoom": {"style": f"--z:{zoom}"},
+                "times": {"text": zoom},
+                "chain": {"chain": packed_chain(sums.tolist())},
+                "ring": {"r": round(240 * bound)},
+                "curve": {"d": curve},
+                "level": {"d": f"M{LEFT} {level:.1f}H310"},
+                "dot": {"cx": round(2 * across[step]), "cy": round(480 - 420 * bound / start)},
+                "cursor": {"d": f"M{across[step]:.1f} 30V240"},
+                "distance": {"text": f"{distances[step]:,.0f}"},
+                "bound": {"text": f"{bound:.2f}"},
+                "start": {"text": f"{start:g}"},
+                "pairs": {"text": pairs},
+            }
+    chain_view = (
+        '<g transform="translate(160 150)"><path d="M-150 0H150M0 -140V140" stroke="currentColor" opacity=".2"></path>'
+        '<g data-part="unit"><g class="rp-zoom" data-part="zoom">'
+        f'<circle fill="{SCORE_INK}" fill-opacity=".13" stroke="{SCORE_INK}" stroke-width="1.5" '
+        'vector-effect="non-scaling-stroke" data-part="ring"></circle>'
+        f'<path class="rp-bend" fill="none" stroke="{QUERY_INK}" stroke-width="1.5" stroke-linejoin="round" '
+        'vector-effect="non-scaling-stroke" data-part="chain"></path></g></g>'
+        '<circle r="3" fill="currentColor"></circle></g>'
+        '<text x="4" y="14">drawn <tspan data-part="times"></tspan> × as large</text>'
+        f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: B</text>'
     )
-    alt = "The curve of B over its start against the distance on a logarithmic axis, for d = 128 and base 10000."
-    sliders = (("dimension d", tuple(map(str, dims)), 3), ("base b", tuple(f"{b:,}" for b in bases), 2))
-    return Piece("decay", alt, svg, sliders, states, size=(640, 305))
+    ticks = "".join(
+        label(LEFT + 51.6 * power, 258, text, anchor="middle")
+        for power, text in enumerate(("1", "10", "100", "1000", "10⁴", "10⁵"))
+    )
+    curve_view = (
+        f'<path d="M{LEFT} 30V240H310M36 236v8" fill="none" stroke="currentColor"></path>'
+        + label(30, 36, "1", anchor="end")
+        + label(30, 244, "0", anchor="end")
+        + label(36, 258, "0", anchor="middle")
+        + ticks
+        + label(310, 278, "distance Δ (tokens)", anchor="end")
+        + label(LEFT + 4, 18, "B(Δ) / B(0)")
+        + label(310, 18, "dashed: the level", anchor="end")
+        + f'<g transform="scale(.5)"><path stroke="{QUERY_INK}" stroke-width="4" data-part="curve"></path></g>'
+        + '<path stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4" data-part="level"></path>'
+        + '<path stroke="currentColor" opacity=".35" data-part="cursor"></path>'
+        + f'<g transform="scale(.5)"><circle r="12" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
+        'stroke-width="4" data-part="dot"></circle></g>'
+    )
+    views = (
+        View(
+            "A chain of arrows of equal length, one for each pair, turned by the distance times the speed of the pair; "
+            "a ring around its start has the mean distance of its corners as radius.",
+            chain_view,
+        ),
+        View(
+            "B over its value at 0 against the distance, on a logarithmic axis: in each column from the least to the "
+            "largest value. A dot marks the distance of the chain.",
+            curve_view,
+            (320, 285),
+        ),
+    )
+    said = (
+        'At distance <b data-part="distance"></b> the <span data-part="pairs"></span> corners of the chain are '
+        '<b data-part="bound"></b> arrows from its start, in the mean; at distance 0 it was '
+        '<span data-part="start"></span>.'
+    )
+    sliders = (
+        ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 16),
+        ("dimension d", tuple(map(str, CHAIN_DIMS)), 2),
+        ("base b", tuple(f"{b:,}" for b in CHAIN_BASES), 1),
+    )
+    return Piece("decay", said, views, sliders, states, play=0, pace=300)

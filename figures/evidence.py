@@ -5,8 +5,8 @@ from itertools import product
 
 from matplotlib.figure import Figure
 
-from figures.interactive import Piece, label, line, path
-from figures.style import BLUE, GREEN, VERMILLION, WIDTH, styled
+from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label, line, minus, path
+from figures.style import BLUE, GREEN, VERMILLION, on_phone, sheet, styled
 from lab import published
 
 
@@ -14,7 +14,7 @@ from lab import published
 def draw_cases() -> Figure:
     """The test column of table 5, with one standard error each way, and two systems of the paper of the data set."""
     rows = {name: test for name, (_, test) in (published.CAIL | published.CAIL_OTHERS).items()}
-    figure = Figure(figsize=(WIDTH, 2.6))
+    figure = sheet(2.6)
     ax = figure.subplots()
     size = published.CAIL_SIZES["test"]
     for place, (name, percent) in enumerate(reversed(rows.items())):
@@ -31,7 +31,7 @@ def draw_cases() -> Figure:
 @styled
 def draw_stages() -> Figure:
     """Accuracy of the six stages of pre-training over the length of their texts."""
-    figure = Figure(figsize=(WIDTH, 2.6))
+    figure = sheet(2.6)
     ax = figure.subplots()
     for stage, length, _, _, _, accuracy in published.STAGES:
         ax.plot(length, accuracy, "o", color=BLUE, markersize=5)
@@ -47,7 +47,7 @@ def draw_stages() -> Figure:
 @styled
 def draw_two_exams() -> Figure:
     """F1 on QQP: the two numbers of table 2, and BERT on the set on which RoFormer was measured."""
-    figure = Figure(figsize=(WIDTH, 2.2))
+    figure = sheet(2.2, 3.8)
     ax = figure.subplots()
     place = published.GLUE_TASKS.index("QQP")
     rows = [("BERT, test set", published.GLUE["BERT"][place], VERMILLION)]
@@ -56,8 +56,8 @@ def draw_two_exams() -> Figure:
     for height, (_, value, colour) in enumerate(reversed(rows)):
         ax.plot(value, height, "o" if colour != VERMILLION else "s", color=colour, markersize=5)
         ax.annotate(f"{value:g}", (value, height), (7, 0), textcoords="offset points", va="center")
-    ax.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
-    ax.set(xlabel="F1 on QQP", xlim=(69, 92), ylim=(-0.6, len(rows) - 0.4))
+    ax.set_yticks(range(len(rows)), [name.replace(", ", ",\n") if on_phone() else name for name, *_ in reversed(rows)])
+    ax.set(xlabel="F1 on QQP", xlim=(69, 94), ylim=(-0.6, len(rows) - 0.4))
     return figure
 
 
@@ -66,21 +66,27 @@ def explore_gap() -> Piece:
     sizes, gaps, states = (100, 400, 1536, 6000, 25_000), (0.2, 0.5, 1.0, 1.5, 1.69, 3.0), {}
     for (i, size), (j, gap) in product(enumerate(sizes), enumerate(gaps)):
         error = published.standard_error(69, 69, size)
-        bell = [(320 + 60 * z * error, 200 - 170 * math.exp(-z * z / 2)) for z in [x / 8 for x in range(-32, 33)]]
-        inside = path([(x, y) for x, y in bell if 0 <= x <= 640])
+        bell = [(160 + 30 * z * error, 200 - 170 * math.exp(-z * z / 2)) for z in [x / 8 for x in range(-32, 33)]]
+        inside = path([(x, y) for x, y in bell if 0 <= x <= 320])
         states[i, j] = {
             "bell": {"d": inside},
-            "gap": {"d": f"M{320 - 60 * gap:.1f} 200V20M{320 + 60 * gap:.1f} 200V20"},
-            "share": {"text": f"{published.as_extreme(gap, 69, size):.1%} of such pairs differ by that much or more"},
-            "cases": {"text": f"{gap / 100 * size:.1f} cases"},
+            "gap": {"d": f"M{160 - 30 * gap:.1f} 200V20M{160 + 30 * gap:.1f} 200V20"},
+            "share": {"text": f"{published.as_extreme(gap, 69, size):.1%}"},
+            "points": {"text": f"{gap:g}"},
+            "cases": {"text": f"{gap / 100 * size:.1f}"},
         }
     svg = (
-        '<path d="M0 200H640" stroke="currentColor"></path>' + line("bell", BLUE)
-        + f'<path stroke="{VERMILLION}" stroke-width="2" stroke-dasharray="5 4" data-part="gap"></path>'
-        + "".join(label(320 + 60 * x, 218, f"{x:+d}" if x else "0", anchor="middle") for x in range(-5, 6))
-        + label(320, 240, "difference of two models that are equally good, 69 % right (points)", anchor="middle")
-        + label(8, 20, part="share") + label(632, 20, part="cases", anchor="end")
+        '<path d="M0 200H320" stroke="currentColor"></path>' + line("bell", QUERY_INK)
+        + f'<path stroke="{KEY_INK}" stroke-width="2" stroke-dasharray="5 4" data-part="gap"></path>'
+        + "".join(label(160 + 30 * x, 218, minus(f"{x:+d}") if x else "0", anchor="middle") for x in range(-5, 6))
+        + label(160, 238, "difference of two models that are equally", anchor="middle")
+        + label(160, 255, "good, 69 % right (points)", anchor="middle")
     )  # fmt: skip
-    alt = "A bell curve of differences, and dashed lines at a gap of 1.69 points, well inside: 31 % lie beyond."
-    words = tuple(f"{size:,}" for size in sizes), tuple(f"{gap:g} points" for gap in gaps)
-    return Piece("gap", alt, svg, (("test cases", words[0], 2), ("gap", words[1], 4)), states, size=(640, 250))
+    alt = "A bell curve of differences of two equally good models, and dashed lines at the gap on both sides."
+    said = (
+        'A gap of <b data-part="points"></b> points is <b data-part="cases"></b> cases: <b data-part="share"></b> of '
+        "such pairs differ by that much or more."
+    )
+    words = tuple(f"{size:,}" for size in sizes), tuple(f"{gap:g}" for gap in gaps)
+    sliders = (("test cases", words[0], 2), ("gap in points", words[1], 4))
+    return Piece("gap", said, (View(alt, svg, (320, 262)),), sliders, states)

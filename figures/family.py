@@ -1,13 +1,15 @@
 """The relative family: scores of one text under each encoding, and an old experiment."""
 
+import math
 from itertools import product
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import Piece, label
-from figures.style import BLUE, KEY, MAP, OTHER, QUERY, SCORE, VERMILLION, WIDTH, styled
+from figures.interactive import QUERY_INK, Piece, View, label
+from figures.style import BLUE, KEY, OTHER, QUERY, SCORE, VERMILLION, frame, on_phone, sheet, signed, styled
 from rope_lib import RotaryEmbedding, relative, sinusoidal_encoding
 
 BLEU = {0: 12.5, 1: 25.5, 2: 25.8, 4: 25.9, 16: 25.8, 64: 25.9, 256: 25.8}  # Shaw et al. 2018, table 2; S3
@@ -19,16 +21,26 @@ ENTRIES = {  # what a method acts on, and where that stands in the drawing (in i
     "value": ("Shaw", (2.2, 0.12), [(2.2, 0.52)]),
     "score": ("T5, ALiBi: a number\nTUPE, DeBERTa: products", (4.3, 2.72), [(4.3, 1.98)]),
 }
+ENTRIES_BELOW = {  # the same where the drawing runs from top to bottom
+    "word": ("sines\nadded", (1.47, 6.1), [(0.66, 6.1), (2.28, 6.1)]),
+    "turn": ("RoPE", (1.15, 3.4), [(0.59, 3.4), (1.71, 3.4)]),
+    "key": ("Shaw,\nTransf.-XL", (2.45, 4.3), [(1.79, 4.3)]),
+    "value": ("Shaw", (2.65, 3.4), [(3.06, 3.4)]),
+    "score": ("T5, ALiBi: a number\nTUPE, DeBERTa:\nproducts", (2.2, 2.1), [(1.2, 2.1)]),
+}
 
 
-def score_family(length: int = 24, dim: int = 16) -> dict[str, Tensor]:
-    """(length, length) scores of one text of similar words under each encoding, softmax scaling included."""
+def score_family(length: int = 24, dim: int = 16, *, equal: bool = False) -> dict[str, Tensor]:
+    """(length, length) scores of one text of similar words, or of equal ones, under each encoding, as in a softmax."""
     generator = torch.Generator().manual_seed(5)
 
     def random(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
-    q, k = (random(1, dim) + 0.5 * random(length, dim) for _ in range(2))  # words that resemble each other
+    unlike = 0.0 if equal else 0.5  # words that resemble each other
+    q, k = (random(1, dim) + unlike * random(length, dim) for _ in range(2))
+    if equal:
+        q, k = q[:1].expand_as(q), k[:1].expand_as(k)
     positions = torch.arange(length)
     distance = relative.relative_distances(positions, positions)
     plain = q @ k.T / dim**0.5
@@ -52,108 +64,153 @@ def score_family(length: int = 24, dim: int = 16) -> dict[str, Tensor]:
 
 @styled
 def draw_entry_points() -> Figure:
-    """One head of attention from left to right, and an arrow from each method to what it acts on."""
-    figure = Figure(figsize=(WIDTH, 3.0), layout="none")
+    """One head of attention, and an arrow from each method to what it acts on."""
+    below = on_phone()
+    figure = sheet(3.0, 6.5)
+    figure.set_layout_engine("none")
     ax = figure.add_axes((0, 0, 1, 1))
-    ax.set(xlim=(0, WIDTH), ylim=(0, 3.0))
+    ax.set(xlim=(0, figure.get_figwidth()), ylim=(0, figure.get_figheight()))
     ax.set_axis_off()
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        """From left to right, or on a phone from top to bottom with the query on the left."""
+        return (float(np.interp(y, (0.56, 1.4, 1.92, 2.44), (3.1, 1.75, 1.15, 0.55))), 6.4 - x) if below else (x, y)
 
     def box(x: float, y: float, text: str, shape: str = "round") -> None:
         frame = {"boxstyle": f"{shape},pad=0.35", "facecolor": "none", "edgecolor": "black"}
-        ax.text(x, y, text, ha="center", va="center", bbox=frame)
+        ax.text(*at(x, y), text, ha="center", va="center", bbox=frame)
 
     def arrow(start: tuple[float, float], end: tuple[float, float], colour: str = "black", dash: str = "-") -> None:
         look = {"arrowstyle": "->", "color": colour, "linestyle": dash, "lw": 1.2, "shrinkA": 0}
         ax.annotate("", end, start, arrowprops=look)
 
+    def step(start: tuple[float, float], end: tuple[float, float], colour: str = "black") -> None:
+        arrow(at(*start), at(*end), colour)
+
+    def wire(start: tuple[float, float], end: tuple[float, float], colour: str = "black") -> None:
+        ax.plot(*zip(at(*start), at(*end), strict=True), color=colour, lw=1.2)
+
     for y, text in ((2.44, "$x_m$"), (1.0, "$x_n$")):
-        ax.text(0.3, y, text, ha="center", va="center")
+        ax.text(*at(0.3, y), text, ha="center", va="center")
     for start, y, name, text, colour in (
         (2.44, 2.44, "$W_q$", "query", QUERY),
         (1.0, 1.4, "$W_k$", "key", KEY),
         (1.0, 0.56, "$W_v$", "value", OTHER),
     ):
-        arrow((0.45, start), (0.84, y))
+        step((0.45, start), (0.84, y))
         box(1.05, y, name)
-        ax.text(1.32, y + 0.05, text, va="bottom")
-        ax.plot((1.27, 3.0), (y, y), color=colour, lw=1.2)
-    arrow((3.0, 2.44), (3.54, 2.03), QUERY)
-    arrow((3.0, 1.4), (3.54, 1.81), KEY)
+        x_text, y_text = at(1.42 if below else 1.32, y)
+        ax.text(x_text - 0.05 * below, y_text + 0.05, text, va="bottom", ha="right" if below else "left", color=colour)
+        wire((1.27, y), (3.0, y), colour)
+    step((3.0, 2.44), (3.54, 2.03), QUERY)
+    step((3.0, 1.4), (3.54, 1.81), KEY)
     box(3.64, 1.92, r"$\cdot$", "circle")
-    arrow((3.78, 1.92), (4.74, 1.92), SCORE)
-    ax.text(4.3, 1.87, "score", ha="center", va="top")
+    step((3.78, 1.92), (4.74, 1.92), SCORE)
+    x, y = at(4.3, 1.92)
+    ax.text(x - 0.05 * below, y - 0.05, "score", ha="right" if below else "center", va="top", color=SCORE)
     box(5.08, 1.92, "softmax")
-    ax.plot((5.42, 5.8), (1.92, 1.92), color="black", lw=1.2)
-    arrow((5.8, 1.92), (5.8, 0.71))
-    ax.text(5.86, 1.32, "weight", va="center")
-    arrow((3.0, 0.56), (5.66, 0.56), OTHER)
+    wire((5.3 if below else 5.42, 1.92), (5.8, 1.92))
+    step((5.8, 1.92), (5.8, 0.71))
+    x, y = at(5.86, 1.32)
+    ax.text(x, y - 0.05 * below, "weight", ha="center" if below else "left", va="top" if below else "center")
+    step((3.0, 0.56), (5.66, 0.56), OTHER)
     box(5.8, 0.56, r"$\Sigma$", "circle")
-    arrow((5.96, 0.56), (6.2, 0.56))
-    ax.text(6.3, 0.56, "$o_m$", ha="center", va="center")
-    for text, place, ends in ENTRIES.values():
+    step((5.96, 0.56), (6.2, 0.56))
+    ax.text(*at(6.3, 0.56), "$o_m$", ha="center", va="center")
+    for text, place, ends in (ENTRIES_BELOW if below else ENTRIES).values():
         ax.text(*place, text, ha="center", va="center", weight="bold")
-        for x, y in ends:
-            side = 1 if y > place[1] else -1
-            arrow((x, place[1] + side * (0.2 if "\n" in text else 0.1)), (x, y), dash=":")
+        for end in ends:
+            if below:  # from the side of the text
+                start = place[0] + math.copysign(0.05 + 0.044 * max(map(len, text.split("\n"))), end[0] - place[0])
+                arrow((start, end[1]), end, dash=":")
+            else:
+                side = math.copysign(0.2 if "\n" in text else 0.1, end[1] - place[1])
+                arrow((end[0], place[1] + side), end, dash=":")
     return figure
 
 
 @styled
 def draw_score_family() -> Figure:
-    """The matrices of `score_family`."""
-    figure = Figure(figsize=(WIDTH, 3.7))
-    axes = figure.subplots(2, 4, sharex=True, sharey=True)
-    for ax, (name, scores) in zip(axes.flat, score_family().items(), strict=True):
-        ax.imshow(scores.numpy(), cmap=MAP)
-        ax.text(0, 1.04, name, transform=ax.transAxes)
-        ax.set(xticks=[0, 10, 20], yticks=[0, 10, 20], xlabel="key position", ylabel="query position")
-        ax.label_outer()
+    """The matrices of `score_family`, less their means: of one word repeated, and of similar words."""
+    equal, similar = score_family(equal=True), score_family()
+    figure = sheet(6.9, 4.4)
+    grid = figure.subplots(4, 4, sharex=True, sharey=True)
+    order = [(2 * (i // 4), 1, i % 4) for i in range(8)]  # above each other, on a phone beside each other
+    if on_phone():
+        order = [(i // 2, 0, 2 * (i % 2)) for i in range(8)]
+    for (row, down, column), name in zip(order, equal, strict=True):
+        pair = grid[row, column], grid[row + down, column + 1 - down]
+        for ax, scores in zip(pair, (equal[name], similar[name]), strict=True):
+            centred = (scores - scores.mean()).numpy()
+            ax.imshow(centred, **signed(centred))
+            ax.set(xticks=[0, 20], yticks=[0, 20])
+            frame(ax)
+            if name == "RoPE":
+                ax.spines[:].set(linewidth=2, color=SCORE)
+                ax.plot([8, 23], [0, 15], color="black", linestyle=":", linewidth=1)
+        pair[0].set_title(name, loc="left", weight="bold" if name == "RoPE" else "normal")
+    figure.supxlabel("key position", fontsize=9)
+    figure.supylabel("query position", fontsize=9)
     return figure
 
 
 @styled
 def draw_clipping_bleu() -> Figure:
-    """BLEU against the clipping distance, with room for zero on a logarithmic axis."""
-    figure = Figure(figsize=(WIDTH, 2.4))
+    """BLEU for each clipping distance, as bars from zero."""
+    figure = sheet(2.3)
     ax = figure.subplots()
-    ax.plot(range(len(BLEU)), BLEU.values(), "o", color=BLUE, fillstyle="none")
+    colours = [VERMILLION if reach == 0 else BLUE for reach in BLEU]
+    ax.bar(range(len(BLEU)), BLEU.values(), color=colours, width=0.7)
     for place, value in enumerate(BLEU.values()):
-        ax.annotate(f"{value}", (place, value), (0, -11), textcoords="offset points", ha="center", fontsize=8)
+        ax.annotate(f"{value}", (place, value), (0, 3), textcoords="offset points", ha="center")
+    ax.text(-0.35, 31, r"$\kappa = 0$: only the mask is left", color=VERMILLION)
     ax.set_xticks(range(len(BLEU)), [str(reach) for reach in BLEU])
-    ax.set(xlabel=r"clipping distance $\kappa$ (words)", ylabel="BLEU", ylim=(10, 28))
+    ax.set(xlabel=r"clipping distance $\kappa$ (words)", ylabel="BLEU", ylim=(0, 34))
     return figure
 
 
 def explore_family() -> Piece:
-    """One score matrix at a time: choose the encoding. Larger scores are darker, in eight levels."""
+    """One score matrix at a time: choose the encoding, and whether all words are equal. Larger scores are stronger."""
     length, levels = 14, 8
-    family, states = score_family(length), {}
-    for step, scores in enumerate(family.values()):
-        level = ((scores - scores.min()) / (scores.max() - scores.min()) * levels).long().clamp(max=levels - 1)
+    states = {}
+    families = [score_family(length), score_family(length, equal=True)]
+    for (i, name), equal in product(enumerate(families[0]), (0, 1)):
+        scores = families[equal][name]
+        spread = (scores.max() - scores.min()).item()
+        stripes = [scores.diagonal(distance) for distance in range(1 - length, length)]
+        flat = all(stripe.max() - stripe.min() < 1e-9 for stripe in stripes)
+        level = ((scores - scores.min()) / max(spread, 1e-9) * levels).long().clamp(max=levels - 1)
         squares = dict.fromkeys(range(levels), "")
         for m, n in product(range(length), range(length)):
-            squares[level[m, n].item()] += f"M{180 + 20 * n} {5 + 20 * m}h20v20h-20z"
-        states[step,] = {f"level{part}": {"d": squares[part]} for part in range(levels)}
-    svg = "".join(
-        f'<path fill="{BLUE}" fill-opacity="{part / (levels - 1):.2f}" data-part="level{part}"></path>'
+            squares[level[m, n].item()] += f"M{n} {m}h1"
+        states[i, equal] = {f"level{part}": {"d": squares[part] or "M0 0"} for part in range(levels)}
+        states[i, equal]["name"] = {"text": name}
+        verdict = "equal along each diagonal: only the distance counts" if flat else "not equal along the diagonals"
+        states[i, equal]["verdict"] = {"text": verdict}
+    squares = "".join(
+        f'<path stroke="{QUERY_INK}" stroke-opacity="{part / (levels - 1):.2f}" data-part="level{part}"></path>'
         for part in range(levels)
     )
-    svg += '<rect x="180" y="5" width="280" height="280" fill="none" stroke="currentColor"></rect>'
-    svg += label(165, 20, "query 0", anchor="end") + label(165, 280, "query 13", anchor="end")
-    svg += label(180, 303, "key 0") + label(460, 303, "key 13", anchor="end")
-    alt = "The matrix of scores of 14 queries and keys without any position, darker for larger scores."
-    return Piece("family", alt, svg, (("encoding", tuple(family), 0),), states, size=(640, 310))
+    svg = f'<g transform="translate(40 27.5) scale(19)" shape-rendering="crispEdges">{squares}</g>'
+    svg += '<rect x="40" y="18" width="266" height="266" fill="none" stroke="currentColor"></rect>'
+    svg += "".join(label(34, 32 + 247 * i, text, anchor="end") for i, text in enumerate(("0", "13")))
+    svg += label(44, 12, "0") + label(306, 12, "13", anchor="end") + label(173, 12, "key position", anchor="middle")
+    svg += '<g transform="translate(16 151) rotate(-90)">' + label(0, 0, "query position", anchor="middle") + "</g>"
+    alt = "The matrix of scores of 14 queries and keys, stronger for larger scores."
+    said = '<b data-part="name"></b>: the scores are <span data-part="verdict"></span>.'
+    sliders = (("encoding", tuple(families[0]), 7), ("words", ("similar", "all equal"), 1))
+    return Piece("family", said, (View(alt, svg, (320, 292)),), sliders, states, buttons=(0, 1))
 
 
 @styled
 def draw_t5_buckets(*, reach: int = 160) -> Figure:
     """The bucket of each distance, for causal models and for both directions."""
     distances = torch.arange(-reach, reach + 1)
-    figure = Figure(figsize=(WIDTH, 2.6))
+    figure = sheet(2.6)
     ax = figure.subplots()
     for both, colour, dash, name in ((False, BLUE, "-", "causal"), (True, VERMILLION, "--", "both directions")):
         buckets = relative.t5_bucket(distances, bidirectional=both)
         ax.plot(distances, buckets, dash, color=colour, drawstyle="steps-mid", label=name)
     ax.set(xlabel="distance $m - n$ (tokens)", ylabel="bucket")
-    ax.legend(loc="lower right")
+    ax.legend(loc=(0, 0.15) if on_phone() else "lower right")
     return figure

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import SCRIPT, path
+from figures.interactive import DARK, LIGHT, SCRIPT, path
 from figures.style import KEY, OTHER, QUERY, SCORE, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, sinusoidal_encoding
 
@@ -37,12 +37,6 @@ HEAD_DIM, PAIR = 128, 3  # the numbers are pair 3 of a head with 128 dimensions 
 DISTANCE, START = 2, 3  # "car" stands two places behind "red"; the first state has three words in front
 IN_FRONT = len(SENTENCE) - 1 - DISTANCE  # at most so many words stand before "red"
 UNIT, BOX, HIGH = 40, 172, 5.4  # pixels for 1; size of a drawing; the score at the top of a curve
-COLOURS = {  # name: on a light page, on a dark one; 4.5:1 as text. Query, key, score and code as in figures.style
-    "q": ("#005f99", "#5db8f0"),
-    "k": ("#b34700", "#ff8f4d"),
-    "s": ("#00734f", "#34c99a"),
-    "p": ("#a0447a", "#e39cc4"),
-}
 
 
 # -- Numbers, all from the library -------------------------------------------------------------------------------------
@@ -87,7 +81,6 @@ stroke:var(--rh-paper,Canvas);stroke-width:4px}
 .rh-axis-name{font:13px sans-serif;fill:currentColor;opacity:.8}
 @media (prefers-reduced-motion:reduce){[class*=rh-],.rh-ribbon span{transition:none!important}}
 """
-LIGHT, DARK = ("".join(f"--rb-{name}:{pair[dark]};" for name, pair in COLOURS.items()) for dark in (0, 1))
 STYLE = f"""
 .rope-hero{{{LIGHT}}}html[data-theme=dark] .rope-hero{{{DARK}}}
 @media (prefers-color-scheme:dark){{html:not([data-theme]) .rope-hero{{{DARK}}}}}
@@ -124,40 +117,6 @@ color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
 .rh-text{{font-size:.8em;height:3.4em}}.rh-places{{font-size:.85em}}.rh-controls{{margin:.4rem 0 .2rem}}
 .rh-controls label span:first-child{{position:absolute;width:1px;overflow:hidden;clip-path:inset(50%)}}}}
 @media (max-width:640px){{.rope-hero{{padding:.3rem .6rem .6rem}}}}
-"""
-PLAY = """
-(() => {
-  const piece = document.getElementById("piece-hero");
-  const [slider, button, said] = ["input", "button", "[aria-live]"].map(name => piece.querySelector(name));
-  let timer = 0;
-  const stop = () => {
-    clearInterval(timer);
-    timer = 0;
-    button.textContent = "Play";
-    said.setAttribute("aria-live", "polite");
-  };
-  const go = to => {
-    slider.value = to;
-    slider.dispatchEvent(new Event("input"));
-  };
-  const play = () => {
-    said.setAttribute("aria-live", "off");
-    button.textContent = "Pause";
-    if (slider.value === slider.max) go(0);
-    timer = setInterval(() => {
-      if (+slider.value + 1 >= slider.max) stop();
-      go(+slider.value + 1);
-    }, 900);
-  };
-  button.addEventListener("click", () => timer ? stop() : play());
-  slider.addEventListener("input", event => event.isTrusted && stop());
-  if (!matchMedia("(prefers-reduced-motion: reduce)").matches)
-    new IntersectionObserver((seen, watcher) => {
-      if (!seen[0].isIntersecting) return;
-      watcher.disconnect();
-      if (!timer && document.activeElement !== slider) play();
-    }, {threshold: 0.6}).observe(piece);
-})();
 """
 
 
@@ -336,9 +295,11 @@ def panel(title: str, what: str, part: str, score: str, drawings: list[tuple[str
 
 def piece() -> str:
     """The first screen's piece, as HTML with its first state drawn."""
-    states = {str(n): state(n).parts for n in range(IN_FRONT + 1)}
+    states = [state(n).parts for n in range(IN_FRONT + 1)]
+    columns = [(part, name) for part, changes in states[0].items() for name in changes]
+    tables = [([0], columns, [[parts[part][name] for part, name in columns] for parts in states])]
     steps = [[str(n) for n in range(IN_FRONT + 1)]]
-    packed = html.escape(json.dumps({"steps": steps, "states": states}, separators=(",", ":"), ensure_ascii=False))
+    packed = html.escape(json.dumps({"steps": steps, "tables": tables}, separators=(",", ":"), ensure_ascii=False))
     now = state(START)
     marks = {IN_FRONT: ' class="rh-key"', len(SENTENCE) - 1: ' class="rh-query"'}
     ribbon = "".join(
@@ -356,7 +317,8 @@ def piece() -> str:
         [(view_rotated(), BOX, alt[2]), (curve(rotated, "rh-flat"), 200, alt[3])],
     )  # fmt: skip
     controls = (
-        '<div class="rh-controls pst-js-only"><button type="button">Play</button><label><span>words in front</span>'
+        '<div class="rh-controls pst-js-only"><button type="button" data-slider="0" data-pace="900" data-auto="1">Play'
+        "</button><label><span>words in front</span>"
         f'<input type="range" min="0" max="{IN_FRONT}" value="{START}" aria-valuetext="{START}" '
         f'data-lm-suppress-shortcuts="true"><span class="rh-now">{START}</span></label></div>'
     )
@@ -366,7 +328,7 @@ def piece() -> str:
         f'<div class="rh-ribbon">{ribbon}</div><div class="rh-places">{places}</div></div>{controls}'
         f'<div class="rh-sides">{sides}</div></div>'
         f'<p class="rh-said" data-part="said" aria-live="polite">{now.said}</p>'
-        f"<script>{SCRIPT.replace('NAME', 'hero')}{PLAY}</script></div>\n"
+        f"<script>{SCRIPT.replace('NAME', 'hero')}</script></div>\n"
     )
 
 

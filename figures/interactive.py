@@ -1,4 +1,4 @@
-"""Pieces to play with: a drawing, sliders, and one small script that all of them share.
+"""Pieces to play with: drawings, sliders, buttons, and one small script that all of them share, the first screen's too.
 
 All numbers are computed here, by the library; the script only looks them up. A piece shows its first state before any
 script runs, and needs nothing from outside.
@@ -6,51 +6,152 @@ script runs, and needs nothing from outside.
 
 import html
 import json
+import re
 from dataclasses import dataclass
+from itertools import pairwise, product
+
+COLOURS = {  # name: on a light page, on a dark one; 4.5:1 as text. Query, key, score and code as in figures.style
+    "q": ("#005f99", "#5db8f0"),
+    "k": ("#b34700", "#ff8f4d"),
+    "s": ("#00734f", "#34c99a"),
+    "p": ("#a0447a", "#e39cc4"),
+}
+LIGHT, DARK = ("".join(f"--rb-{name}:{pair[dark]};" for name, pair in COLOURS.items()) for dark in (0, 1))
+QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK = (f"var(--rb-{name})" for name in COLOURS)
 
 SCRIPT = """
 (() => {
   const piece = document.getElementById("piece-NAME");
-  const {steps, states} = JSON.parse(piece.dataset.states);
-  const sliders = [...piece.querySelectorAll("input")];
-  const show = () => {
-    const parts = states[sliders.map(slider => slider.value).join()];
-    for (const [part, changes] of Object.entries(parts)) {
-      const node = piece.querySelector(`[data-part="${part}"]`);
-      for (const [name, value] of Object.entries(changes))
-        name === "text" ? node.textContent = value : node.setAttribute(name, value);
+  const {steps, tables} = JSON.parse(piece.dataset.states);
+  const controls = [...piece.querySelectorAll("input[type=range],fieldset")];
+  const [drawing, said, button] = ["svg", "[aria-live]", "button"].map(name => piece.querySelector(name));
+  const nodes = Object.fromEntries([...piece.querySelectorAll("[data-part]")].map(node => [node.dataset.part, node]));
+  const at = control => control.elements ? [...control.elements].findIndex(one => one.checked) : +control.value;
+  const chain = text => {
+    let d = "M0 0";
+    for (let i = 0; i < text.length; i += 2) {
+      const [x, y] = [0, 1].map(j => text.charCodeAt(i + j) - 94);
+      d += `l${8 * x} ${8 * y}l${-2 * x - y} ${x - 2 * y}l${2 * x + y} ${2 * y - x}`;
+      d += `l${y - 2 * x} ${-x - 2 * y}l${2 * x - y} ${x + 2 * y}`;
     }
-    sliders.forEach((slider, index) => {
-      const step = steps[index][slider.value];
-      slider.setAttribute("aria-valuetext", step);
-      slider.nextElementSibling.textContent = step;
-    });
+    return d;
   };
-  sliders.forEach(slider => slider.addEventListener("input", show));
-  const places = [...piece.querySelectorAll("[data-place]")];
-  let held = -1;
-  places.forEach((place, index) => place.addEventListener("pointerdown", () => held = index));
-  window.addEventListener("pointerup", () => held = -1);
+  const show = () => {
+    const now = controls.map(at);
+    for (const [on, columns, rows] of tables) {
+      const row = rows[on.reduce((place, i) => place * steps[i].length + now[i], 0)];
+      columns.forEach(([part, name], i) => {
+        if (name === "text") nodes[part].textContent = row[i];
+        else if (name === "chain") nodes[part].setAttribute("d", chain(row[i]));
+        else nodes[part].setAttribute(name, row[i]);
+      });
+    }
+    controls.forEach((control, i) => {
+      if (control.elements) return;
+      control.setAttribute("aria-valuetext", steps[i][now[i]]);
+      control.nextElementSibling.textContent = steps[i][now[i]];
+    });
+    if (drawing.dataset.alt) drawing.setAttribute("aria-label", `${drawing.dataset.alt} ${said.textContent}`);
+  };
+  controls.forEach(control => control.addEventListener("input", show));
+  if (button) {
+    const {slider, pace, auto} = button.dataset, moving = controls[slider];
+    let timer = 0;
+    const stop = () => {
+      clearInterval(timer);
+      timer = 0;
+      button.textContent = "Play";
+      said.setAttribute("aria-live", "polite");
+    };
+    const go = to => {
+      moving.value = to;
+      show();
+    };
+    const play = () => {
+      said.setAttribute("aria-live", "off");
+      button.textContent = "Pause";
+      if (moving.value === moving.max) go(0);
+      timer = setInterval(() => {
+        if (+moving.value + 1 >= moving.max) stop();
+        go(+moving.value + 1);
+      }, pace);
+    };
+    button.hidden = false;
+    button.addEventListener("click", () => timer ? stop() : play());
+    moving.addEventListener("input", event => event.isTrusted && stop());
+    if (auto && !matchMedia("(prefers-reduced-motion: reduce)").matches)
+      new IntersectionObserver((seen, watcher) => {
+        if (!seen[0].isIntersecting) return;
+        watcher.disconnect();
+        if (!timer && document.activeElement !== moving) play();
+      }, {threshold: 0.6}).observe(piece);
+  }
+  let held = "";
+  for (const word of piece.querySelectorAll("[data-word]"))
+    word.addEventListener("pointerdown", () => held = word.dataset.word);
+  window.addEventListener("pointerup", () => held = "");
   piece.addEventListener("pointermove", event => {
-    const below = document.elementFromPoint(event.clientX, event.clientY);
-    const over = places.indexOf(below && below.closest("[data-place]"));
-    if (held < 0 || over < 0 || over === held) return;
-    const order = steps[0][sliders[0].value].split(" ");
-    order.splice(over, 0, ...order.splice(held, 1));
-    sliders[0].value = steps[0].indexOf(order.join(" "));
-    held = over;
+    if (!held) return;
+    const order = steps[0][controls[0].value].split(" "), box = drawing.getBoundingClientRect();
+    const over = Math.floor((event.clientX - box.left) / box.width * order.length);
+    if (over < 0 || over >= order.length || order[over] === held) return;
+    order.splice(over, 0, ...order.splice(order.indexOf(held), 1));
+    controls[0].value = steps[0].indexOf(order.join(" "));
     show();
   });
 })();
 """
-STYLE = (
-    ".rope-piece{max-width:640px;font:13px sans-serif}.rope-piece>div{overflow-x:auto}"
-    ".rope-piece svg{width:100%;min-width:480px;height:auto}.rope-piece text{fill:currentColor;font:13px sans-serif}"
-    ".rope-piece label{display:flex;flex-wrap:wrap;gap:0 .7em;padding:.2em 0}.rope-piece label span{flex:0 0 9em}"
-    ".rope-piece [data-place]{cursor:grab;touch-action:none;user-select:none}"
-    ".rope-piece input{flex:1 1 9em}.rope-piece output{flex:0 0 auto;min-width:6em}"
-)
+STYLE = f"""
+.rope-piece{{{LIGHT}}}html[data-theme=dark] .rope-piece{{{DARK}}}
+@media (prefers-color-scheme:dark){{html:not([data-theme]) .rope-piece{{{DARK}}}}}
+.rope-piece{{--rp-wrong:#b3001b}}html[data-theme=dark] .rope-piece{{--rp-wrong:#ff8a93}}
+@media (prefers-color-scheme:dark){{html:not([data-theme]) .rope-piece{{--rp-wrong:#ff8a93}}}}
+.rope-piece{{max-width:43rem;line-height:1.4;font-family:sans-serif}}
+.rp-views{{display:flex;flex-wrap:wrap;gap:.5rem 1rem;justify-content:center}}
+.rp-views svg{{flex:1 1 18.5rem;min-width:0;max-width:26rem;height:auto;overflow:visible}}
+.rope-piece text{{fill:currentColor;font:13px sans-serif;stroke:none}}
+.rope-piece text.rp-name{{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central}}
+.rope-piece text.rp-halo{{font-weight:700;paint-order:stroke;stroke:var(--rh-paper,Canvas);stroke-width:4px}}
+.rope-piece .rp-said{{margin:.4rem 0;font-variant-numeric:tabular-nums}}
+.rp-controls{{display:grid;gap:.2rem .8rem}}
+.rp-controls button{{justify-self:start;min-width:5.6em;min-height:2.2em;border:0;border-radius:.5rem;
+background:var(--rb-q);color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
+.rp-controls label{{display:grid;grid-template-columns:8em minmax(0,1fr) 5em;align-items:center;gap:.6rem;margin:0}}
+.rp-controls input[type=range]{{min-width:0;height:28px;margin:0;accent-color:var(--rb-q)}}
+.rp-now{{font-variant-numeric:tabular-nums}}
+.rp-controls fieldset{{display:flex;flex-wrap:wrap;gap:.3rem .4rem;border:0;margin:0;padding:0}}
+.rp-controls legend{{float:left;flex:0 0 auto;padding:0;margin:.2rem .6rem 0 0;font-size:inherit;width:auto}}
+.rp-controls fieldset label{{display:block;position:relative;border:1px solid;border-radius:.5rem;padding:.15rem .6rem;
+min-height:28px;cursor:pointer}}
+.rp-controls fieldset input{{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;cursor:pointer}}
+.rp-controls label:has(:checked){{background:var(--rb-q);border-color:var(--rb-q);color:var(--rh-paper,Canvas)}}
+.rp-controls label:has([type=radio]:focus-visible),.rp-controls :is(button,input):focus-visible
+{{outline:3px solid var(--rb-k);outline-offset:2px}}
+.rp-turn{{transform:rotate(var(--a))}}
+.rp-tip{{transform:rotate(var(--a)) translateX(calc(var(--l)*1px)) rotate(calc(-1*var(--a)))}}
+.rp-move{{transform:translate(calc(var(--x)*1px),calc(var(--y,0)*1px))}}
+.rp-zoom{{transform:scale(var(--z))}}
+.rp-turn,.rp-tip,.rp-move,.rp-zoom{{transition:transform .4s ease-in-out}}
+.rp-bend{{transition:d .2s linear,opacity .3s}}
+[data-word]{{cursor:grab;touch-action:pan-y;user-select:none}}
+@media (prefers-reduced-motion:reduce){{.rope-piece *{{transition:none!important}}}}
+"""
 State = dict[str, dict[str, object]]  # part -> attribute -> value; the attribute "text" is what the part contains
+
+
+@dataclass(frozen=True)
+class View:
+    """One drawing of a piece. On a phone drawings stand below each other, so each is about as wide as a phone.
+
+    Args:
+        alt: what it shows, in words, in every state.
+        svg: its inside; a part is an element with data-part="name" and no attribute that changes.
+        size: width and height, in its own units.
+    """
+
+    alt: str
+    svg: str
+    size: tuple[int, int] = (320, 300)
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,47 +160,98 @@ class Piece:
 
     Args:
         name: unique on a page.
-        alt: what the first state shows, in words.
-        svg: the inside of the drawing; a part is an element with data-part="name" and no attribute that changes.
-            Elements with data-place, one for each word in a step's name, can be dragged to each other's places; that
-            moves the first slider.
+        said: the result, in words, with parts; read aloud when it changes, but not while the piece plays.
+        views: the drawings. Elements with data-word, one for each word in a step's name, can be dragged to each other's
+            places if the words share the width of the first drawing; that moves the first slider.
         sliders: for each its label, the names of its steps, and the step at the start.
-        states: for each combination of steps, the parts and their attributes.
-        size: width and height of the drawing, in its own units.
+        states: for each combination of steps, the parts and their attributes. The attribute "chain" is a chain of
+            arrows, from `packed_chain`. The page gets each value once for the sliders that it depends on.
+        buttons: which of the sliders are rows of buttons.
+        play: which slider a button Play moves.
+        pace: milliseconds between its steps.
     """
 
     name: str
-    alt: str
-    svg: str
+    said: str
+    views: tuple[View, ...]
     sliders: tuple[tuple[str, tuple[str, ...], int], ...]
     states: dict[tuple[int, ...], State]
-    size: tuple[int, int] = (640, 300)
+    buttons: tuple[int, ...] = ()
+    play: int | None = None
+    pace: int = 600
 
     def __repr__(self) -> str:
         return f"<piece to play with: {self.name}>"
 
     def _repr_html_(self) -> str:
-        svg = self.svg
+        views, said = [], self.filled(self.said)
+        for view in self.views:
+            alt = html.escape(view.alt)
+            words = html.escape(html.unescape(re.sub("<[^>]*>", "", said)))
+            label = f'aria-label="{alt}"' if views else f'data-alt="{alt}" aria-label="{alt} {words}"'
+            box = f'viewBox="0 0 {view.size[0]} {view.size[1]}"'
+            views.append(f'<svg {box} role="img" {label}>{self.filled(view.svg)}</svg>')
+        data = {"steps": [steps for _, steps, _ in self.sliders], "tables": self.tables()}
+        packed = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        packed = html.escape(packed, quote=False).replace("'", "&#39;")
+        play = f'<button type="button" data-slider="{self.play}" data-pace="{self.pace}" hidden>Play</button>'
+        controls = "".join(map(self.control, range(len(self.sliders))))
+        return (
+            f'<div class="rope-piece" id="piece-{self.name}" data-states=\'{packed}\'><style>{STYLE}</style>'
+            f'<div class="rp-views">{"".join(views)}</div>'
+            f'<p class="rp-said" aria-live="polite" aria-atomic="true">{said}</p>'
+            f'<div class="rp-controls">{"" if self.play is None else play}{controls}</div>'
+            f"<script>{SCRIPT.replace('NAME', self.name)}</script></div>"
+        )
+
+    def filled(self, markup: str) -> str:
+        """Markup with its parts in the first state."""
         for part, changes in self.states[tuple(start for *_, start in self.sliders)].items():
             changes = dict(changes)
             text = html.escape(str(changes.pop("text", "")))
+            if "chain" in changes:
+                changes["d"] = chain(changes.pop("chain"))
             attributes = "".join(f' {name}="{html.escape(str(value))}"' for name, value in changes.items())
-            svg = svg.replace(f'data-part="{part}">', f'data-part="{part}"{attributes}>{text}')
-        controls = "".join(  # without data-lm-suppress-shortcuts JupyterLab takes the arrow keys for itself
-            f'<label><span>{label}</span><input type="range" min="0" max="{len(steps) - 1}" value="{start}" '
-            f'aria-valuetext="{steps[start]}" data-lm-suppress-shortcuts="true"><output>{steps[start]}</output></label>'
-            for label, steps, start in self.sliders
+            markup = markup.replace(f'data-part="{part}">', f'data-part="{part}"{attributes}>{text}')
+        return markup
+
+    def control(self, index: int) -> str:
+        """A slider or a row of buttons. Without data-lm-suppress-shortcuts JupyterLab takes the arrow keys."""
+        label, steps, start = self.sliders[index]
+        keys = 'data-lm-suppress-shortcuts="true"'
+        if index not in self.buttons:
+            return (
+                f'<label><span>{label}</span><input type="range" min="0" max="{len(steps) - 1}" value="{start}" '
+                f'aria-valuetext="{steps[start]}" {keys}><span class="rp-now">{steps[start]}</span></label>'
+            )
+        choices = "".join(
+            f'<label><input type="radio" name="{self.name}-{index}"{" checked" * (i == start)} {keys}>{step}</label>'
+            for i, step in enumerate(steps)
         )
-        data = {
-            "steps": [steps for _, steps, _ in self.sliders],
-            "states": {",".join(map(str, key)): state for key, state in self.states.items()},
-        }
-        packed = html.escape(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
-        view = f'viewBox="0 0 {self.size[0]} {self.size[1]}" role="img" aria-label="{html.escape(self.alt)}"'
-        return (
-            f'<div class="rope-piece" id="piece-{self.name}" data-states="{packed}"><style>{STYLE}</style>'
-            f"<div><svg {view}>{svg}</svg></div>{controls}<script>{SCRIPT.replace('NAME', self.name)}</script></div>"
-        )
+        return f"<fieldset><legend>{label}</legend>{choices}</fieldset>"
+
+    def tables(self) -> list[tuple[tuple[int, ...], list[tuple[str, str]], list[list[object]]]]:
+        """The states, as [sliders, [part, attribute] of each column, rows]: each value once, not for every state."""
+        sizes = [range(len(steps)) for _, steps, _ in self.sliders]
+        columns: dict[tuple[int, ...], list[tuple[str, str]]] = {}
+        for part, changes in next(iter(self.states.values())).items():
+            for name in changes:
+                values = {key: state[part][name] for key, state in self.states.items()}
+                on = tuple(
+                    i
+                    for i in range(len(sizes))
+                    if any(value != values[(*key[:i], 0, *key[i + 1 :])] for key, value in values.items())
+                )
+                columns.setdefault(on, []).append((part, name))
+        tables = []
+        for on, names in columns.items():
+            keys = product(*(size if i in on else range(1) for i, size in enumerate(sizes)))
+            rows = [[self.states[key][part][name] for part, name in names] for key in keys]
+            tables.append((on, names, rows))
+        return tables
+
+
+# -- Parts of drawings -------------------------------------------------------------------------------------------------
 
 
 def path(points: list[tuple[float, float]]) -> str:
@@ -116,3 +268,33 @@ def label(x: float, y: float, text: str = "", *, part: str = "", anchor: str = "
     """A text, which changes if it has a part."""
     moving = f' data-part="{part}"' if part else ""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{moving}>{text}</text>'
+
+
+def minus(text: str) -> str:
+    """A number for people: with a minus sign instead of a hyphen."""
+    return text.replace("-", "−")
+
+
+def pointer(length: float, colour: str) -> str:
+    """An arrow to the right from (0, 0)."""
+    return (
+        f'<path stroke="{colour}" stroke-width="3" d="M0 0H{length - 8:g}"></path>'
+        f'<path fill="{colour}" d="M{length:g} 0l-12 -5v10z"></path>'
+    )
+
+
+def packed_chain(corners: list[complex]) -> str:
+    """A chain of arrows of length 1 from 0 through the corners: two characters each, right to 1/60 at each corner."""
+    places = [0j, *(complex(round(30 * z.real), round(-30 * z.imag)) for z in corners)]
+    steps = [b - a for a, b in pairwise(places)]
+    return "".join(chr(94 + int(part)) for step in steps for part in (step.real, step.imag))
+
+
+def chain(packed: str) -> str:
+    """The d attribute of a packed chain, 240 for an arrow: as the script unpacks it."""
+    d = "M0 0"
+    for x, y in zip(packed[::2], packed[1::2], strict=True):
+        x, y = ord(x) - 94, ord(y) - 94
+        d += f"l{8 * x} {8 * y}l{-2 * x - y} {x - 2 * y}l{2 * x + y} {2 * y - x}"
+        d += f"l{y - 2 * x} {-x - 2 * y}l{2 * x - y} {x + 2 * y}"
+    return d

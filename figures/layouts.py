@@ -1,11 +1,13 @@
 """Figures of the chapter on code: one rotation in two layouts."""
 
+from itertools import product
+
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import Piece, label
-from figures.style import BLUE, GREEN, PURPLE, VERMILLION, WIDTH, styled
+from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, SCORE_INK, Piece, View, label, minus
+from figures.style import BLUE, GREEN, PURPLE, VERMILLION, on_phone, sheet, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.layouts import interleaved_to_half_split
 
@@ -25,35 +27,71 @@ def both_layouts(position: int) -> Tensor:
 @styled
 def draw_layouts(*, positions: tuple[int, int] = (0, 4)) -> Figure:
     """The entries of one vector before and after, one row for each layout."""
-    figure = Figure(figsize=(WIDTH, 3.4))
-    grid = figure.subplots(2, 2, sharey=True)
+    figure = sheet(3.4, 7.0)
+    grid = figure.subplots(4, 1).reshape(2, 2).T if on_phone() else figure.subplots(2, 2, sharey=True)
     for column, position in zip(grid.T, positions, strict=True):
         for ax, (layout, pairs), vector in zip(column, NAMES.items(), both_layouts(position), strict=True):
             ax.bar(range(len(pairs)), vector.tolist(), color=[COLOURS[pair] for pair in pairs])
             ax.axhline(0, color="0.5", linewidth=0.8)
             ax.set_xticks(range(len(pairs)), [f"{i}\n{pair}" for i, pair in enumerate(pairs)])
-            ax.set(ylim=(-1.2, 1.2), ylabel=layout if position == positions[0] else "")
+            ax.set(ylim=(-1.2, 1.2), ylabel=layout if on_phone() or position == positions[0] else "")
         column[0].set_title(f"position {position}")
     figure.supxlabel("dimension and pair", fontsize=9)
     return figure
 
 
 def explore_layouts() -> Piece:
-    """Both layouts at a position of the reader's choice."""
-    states, bars = {}, ""
-    heights = {"interleaved": 85, "half-split": 225}
-    for m in range(25):
-        states[m,] = {
-            f"{layout[0]}{i}": {"y2": round(height - 50 * value, 1)}
-            for (layout, height), vector in zip(heights.items(), both_layouts(m).tolist(), strict=True)
-            for i, value in enumerate(vector)
+    """One vector, turned, and the permutation that carries one layout into the other; in red, the wrong one."""
+    positions, size = 25, len(VECTOR)
+    order = interleaved_to_half_split(torch.arange(size), head_dim=size, dim=-1).tolist()
+    place = {entry: there for there, entry in enumerate(order)}
+    rows = {"interleaved": 66, "half-split": 206}
+    key = both_layouts(0)[0]
+    wrong_key = torch.tensor(VECTOR, dtype=torch.float64)
+    states = {}
+    for m, half in product(range(positions), (0, 1)):
+        right, _ = both_layouts(m)
+        tables = cos_sin(torch.tensor([m]), inverse_frequencies(size, base=100.0), dtype=torch.float64)
+        wrong = apply_rotary_emb(wrong_key[None], *tables, interleaved=False)[0]
+        state = {f"entry{i}": {"style": f"--x:{38 * (place[i] - i) * half};--y:{140 * half}"} for i in range(size)}
+        state |= {f"bar{i}": {"d": f"M0 0V{-44 * value:.1f}"} for i, value in enumerate(right.tolist())}
+        state |= {f"wrong{i}": {"d": f"M0 0V{-44 * value:.1f}"} for i, value in enumerate(wrong.tolist())}
+        state |= {
+            "m": {"text": m},
+            "right": {"text": minus(f"{right @ key:.3f}")},
+            "off": {"text": minus(f"{wrong @ wrong_key:.3f}")},
+            "layout": {"text": tuple(rows)[half]},
         }
-    for layout, height in heights.items():
-        bars += label(10, height + 4, layout)
-        bars += f'<path d="M110 {height}H600" stroke="currentColor" stroke-opacity="0.4"></path>'
-        for i, pair in enumerate(NAMES[layout]):
-            x = 140 + 60 * i
-            bars += f'<line x1="{x}" x2="{x}" y1="{height}" stroke="{COLOURS[pair]}" stroke-width="26" '
-            bars += f'data-part="{layout[0]}{i}"></line>' + label(x, height + 68, pair, anchor="middle")
-    alt = "Two rows of eight bars, the entries of one vector at position 4: neighbours are pairs above, halves below."
-    return Piece("layouts", alt, bars, (("position m", tuple(map(str, range(25))), 4),), states)
+        states[m, half] = state
+    inks = dict(zip("ABCD", (QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK), strict=True))
+    svg = "".join(
+        f'<path d="M8 {height}H312" stroke="currentColor" opacity=".4"></path>' + label(8, height - 52, layout)
+        for layout, height in rows.items()
+    )
+    svg += "".join(
+        f'<g transform="translate({27 + 38 * i} 66)"><g class="rp-move" data-part="entry{i}">'
+        f'<path class="rp-bend" stroke="{inks[pair]}" stroke-width="22" data-part="bar{i}"></path>'
+        f'<text y="64" text-anchor="middle" font-weight="700">{pair}</text></g></g>'
+        for i, pair in enumerate(NAMES["interleaved"])
+    )
+    red = "var(--rp-wrong)"
+    svg_wrong = (
+        '<path d="M8 66H312" stroke="currentColor" opacity=".4"></path>'
+        + f'<text x="8" y="14" style="fill:{red}">interleaved numbers, turned as halves: wrong</text>'
+        + "".join(
+            f'<g transform="translate({27 + 38 * i} 66)"><path class="rp-bend" stroke="{red}" stroke-width="22" '
+            f'data-part="wrong{i}"></path><text y="64" text-anchor="middle" font-weight="700">{pair}</text></g>'
+            for i, pair in enumerate(NAMES["interleaved"])
+        )
+    )
+    views = (
+        View("Eight bars, the entries of one turned vector, as neighbouring pairs above or as halves below.", svg,
+             (320, 276)),
+        View("The same vector turned by code of the other layout: other numbers, in red.", svg_wrong, (320, 140)),
+    )  # fmt: skip
+    said = (
+        'Position <b data-part="m"></b>, <span data-part="layout"></span>: the score with the same vector at position '
+        f'0 is <b data-part="right"></b>; with the wrong layout <b style="color:{red}" data-part="off"></b>.'
+    )
+    sliders = (("position m", tuple(map(str, range(positions))), 4), ("layout", tuple(rows), 0))
+    return Piece("layouts", said, views, sliders, states, buttons=(1,), play=0, pace=700)

@@ -1,14 +1,12 @@
 """Linear attention: its weights with and without the rotation, and what its state can recall."""
 
-from itertools import product
-
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from figures.interactive import Piece, label
-from figures.style import BLUE, GREEN, SIGNED, VERMILLION, WIDTH, styled
+from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label, minus
+from figures.style import BLUE, GREEN, SIGNED, VERMILLION, frame, on_phone, sheet, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.attention import attention
 from rope_lib.decay import cosine_sum
@@ -29,18 +27,26 @@ def linear_weights(length: int = 48, dim: int = 4, seed: int = 0) -> dict[str, T
 
 
 @styled
-def draw_linear_weights() -> Figure:
-    """The weights of `linear_weights`, times the number of words seen so that rows can be compared."""
-    figure = Figure(figsize=(WIDTH, 2.6))
-    axes = figure.subplots(1, 3, sharey=True)
-    for ax, (form, weights) in zip(axes, linear_weights().items(), strict=True):
+def draw_linear_weights(*, row: int = 40) -> Figure:
+    """The weights of `linear_weights`, times the number of words seen so that rows can be compared; one row as bars."""
+    figure = sheet(4.0, 6.6)
+    grid = figure.subplots(3, 2).T if on_phone() else figure.subplots(2, 3, height_ratios=(2, 1))
+    for (ax, bars), (form, weights) in zip(grid.T, linear_weights().items(), strict=True):
         scaled = weights * torch.arange(1, len(weights) + 1)[:, None]
         shown = scaled.masked_fill(torch.ones_like(scaled).triu(1).bool(), float("nan"))
-        image = ax.imshow(shown.numpy(), cmap=SIGNED, vmin=-2, vmax=2)
-        ax.set(xlabel="key position", xticks=[0, 20, 40], yticks=[0, 20, 40])
-        ax.text(0, 1.04, FORMS[form], transform=ax.transAxes, fontsize=8)
-    axes[0].set_ylabel("query position")
-    figure.colorbar(image, ax=axes, label="weight × words seen", shrink=0.8)
+        ax.imshow(shown.numpy(), cmap=SIGNED, vmin=-2, vmax=2)
+        ax.plot([-0.5, len(weights) - 0.5], [-0.5, len(weights) - 0.5], color="0.5", linewidth=0.6)
+        ax.axhline(row, color="black", linewidth=0.8, linestyle=":")
+        ax.set(
+            xticks=[0, 20, 40], yticks=[0, 20, row], xlabel="key position", ylabel="query position", title=FORMS[form]
+        )
+        values = scaled[row, : row + 1].tolist()
+        bars.bar(range(row + 1), values, color=[BLUE if value >= 0 else VERMILLION for value in values], width=0.8)
+        bars.axhline(0, color="0.5", linewidth=0.6)
+        bars.set(xlabel="key position", ylabel=f"row {row}", xlim=(-0.5, len(weights) - 0.5), ylim=(-1.5, 4))
+        negative = sum(value < 0 for value in values)
+        bars.text(0.03, 0.97, f"{negative} of {row + 1} negative", transform=bars.transAxes, va="top")
+        frame(ax)
     return figure
 
 
@@ -62,14 +68,14 @@ def equal_row_sums(length: int, dim: int = 64) -> Tensor:
 @styled
 def draw_row_sums(*, length: int = 4096) -> Figure:
     """`row_sums` and `equal_row_sums` on a logarithmic axis of positions."""
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     ax = figure.subplots()
     places = range(1, length + 1)
     ax.semilogx(places, row_sums(length), color=BLUE, linewidth=1, label="random features, mean of 8 heads")
     ax.semilogx(places, equal_row_sums(length), "--", color=VERMILLION, label="equal features")
     ax.axhline(1, color="0.5", linewidth=0.5)
     ax.set(xlabel="words seen", ylabel="sum of the weights", xlim=(1, length), ylim=(0, 1.05))
-    ax.legend()
+    ax.legend(loc="lower left", **({"bbox_to_anchor": (0, 1)} if on_phone() else {}))
     return figure
 
 
@@ -98,7 +104,7 @@ def recall(counts: tuple[int, ...], *, dim: int = 64, questions: int = 2048) -> 
 @styled
 def draw_recall(*, counts: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024), dim: int = 64) -> Figure:
     """`recall` on a logarithmic axis of pairs."""
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     ax = figure.subplots()
     looks = {"softmax": (GREEN, "-.", "s"), "identity": (BLUE, "-", "o"), "elu + 1": (VERMILLION, "--", "^")}
     for name, share in recall(counts, dim=dim).items():
@@ -107,32 +113,45 @@ def draw_recall(*, counts: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256, 512
     ax.axvline(dim, color="0.5", linestyle=":", linewidth=1)
     ax.annotate("$d$ pairs", (dim, 0.5), (4, 0), textcoords="offset points", va="center", color="0.35")
     ax.set(xlabel="pairs stored", ylabel="share recalled", ylim=(-0.03, 1.05))
-    ax.set_xticks(counts, [str(count) for count in counts])
+    shown = counts[:: 2 if on_phone() else 1]
+    ax.set_xticks(shown, [str(count) for count in shown])
     ax.minorticks_off()
-    ax.legend(loc="lower left")
+    ax.legend(loc="lower left", **({"bbox_to_anchor": (0, 1)} if on_phone() else {}))
     return figure
 
 
 def explore_linear() -> Piece:
-    """One row of the weights of linear attention, with and without the rotation."""
+    """One row of the weights of linear attention in all three forms; negative weights in another colour."""
     length = 32
     tables, states = linear_weights(length), {}
-    for (i, weights), m in product(enumerate(tables.values()), range(length)):
-        row = (weights[m, : m + 1] * (m + 1)).tolist()
-        bars = "".join(f"M{30 + 18 * n} 150V{150 - 45 * max(-3, min(3, value)):.1f}" for n, value in enumerate(row))
-        negative = sum(value < 0 for value in row)
-        states[i, m] = {
-            "bars": {"d": bars},
-            "sum": {"text": f"sum of the weights: {weights[m].sum():.2f}"},
-            "negative": {"text": f"negative: {negative} of {m + 1}"},
-        }
-    svg = (
-        f'<path stroke="{BLUE}" stroke-width="12" data-part="bars"></path>'
-        + '<path d="M15 150h600" stroke="currentColor"></path>'
-        + label(15, 20, "weight of each word, times the number of words seen")
-        + label(15, 295, part="sum")
-        + label(610, 295, part="negative", anchor="end")
+    for m in range(length):
+        state = {"m": {"text": m}, "seen": {"text": m + 1}}
+        for form, weights in tables.items():
+            row = (weights[m, : m + 1] * (m + 1)).clamp(-3, 3).tolist()
+            for sign, negative in (("up", False), ("down", True)):
+                bars = [f"M{14 + 9.4 * n:.1f} 0V{-14 * v:.1f}" for n, v in enumerate(row) if (v < 0) is negative]
+                state[f"{form}-{sign}"] = {"d": "".join(bars) or "M0 0"}
+            state[f"{form}-sum"] = {"text": minus(f"{weights[m].sum():.2f}")}
+            state[f"{form}-negative"] = {"text": sum(value < 0 for value in row)}
+            state[f"{form}-says"] = state[f"{form}-sum"]
+        states[m,] = state
+    svg = "".join(
+        f'<g transform="translate(0 {130 * row})">'
+        + label(8, 16, name)
+        + f'<text x="8" y="34">sum <tspan data-part="{form}-sum"></tspan>, negative: '
+        f'<tspan data-part="{form}-negative"></tspan></text>'
+        + '<g transform="translate(0 86)"><path d="M6 -14H314" stroke="currentColor" stroke-dasharray="2 4" '
+        'opacity=".6"></path>'
+        f'<path stroke="{QUERY_INK}" stroke-width="7" data-part="{form}-up"></path>'
+        f'<path stroke="{KEY_INK}" stroke-width="7" data-part="{form}-down"></path>'
+        '<path d="M6 0H314" stroke="currentColor"></path></g></g>'
+        for row, (form, name) in enumerate(FORMS.items())
     )
-    alt = "The weights that the word at position 20 gives to itself and to the words before it, as bars."
-    sliders = (("rotation", tuple(FORMS.values()), 2), ("position", tuple(map(str, range(length))), 20))
-    return Piece("linear", alt, svg, sliders, states)
+    alt = "The weights that one word gives to itself and to the words before it, as bars, in three forms; dashed: 1."
+    said = (
+        'Word at position <b data-part="m"></b>, <span data-part="seen"></span> words seen. Sum of the weights: '
+        '<b data-part="none-says"></b> without rotation, <b data-part="both-says"></b> with it above and below, '
+        '<b data-part="numerator-says"></b> above only.'
+    )
+    sliders = (("position", tuple(map(str, range(length))), 20),)
+    return Piece("linear", said, (View(alt, svg, (320, 392)),), sliders, states, play=0, pace=500)

@@ -8,8 +8,8 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import Piece, label, line, path
-from figures.style import BLUE, GREEN, OTHER, VERMILLION, WIDTH, styled
+from figures.interactive import QUERY_INK, SCORE_INK, Piece, View, label, line, path
+from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_phone, sheet, styled
 from rope_lib import inverse_frequencies
 from rope_lib.scaling import linear_scaling, ntk_by_parts_scaling, ntk_scaling, yarn_scaling
 
@@ -31,7 +31,7 @@ def speeds(method: str, *, dim: int, length: int, factor: float, base: float = 1
 @styled
 def draw_turns_in_training(*, dim: int = 128) -> Figure:
     """How often each pair goes round within the trained length; below one turn, part of the circle is never seen."""
-    figure = Figure(figsize=(WIDTH, 2.9))
+    figure = sheet(2.9)
     ax = figure.subplots()
     models = (("Llama 2: 4096 tokens, base 10,000", 4096, 1e4, BLUE), ("Llama 3: 8192, 500,000", 8192, 5e5, VERMILLION))
     for (name, length, base, colour), dash in zip(models, ("-", "--"), strict=True):
@@ -39,10 +39,13 @@ def draw_turns_in_training(*, dim: int = 128) -> Figure:
         ax.semilogy(turns, color=colour, linestyle=dash)
         first = int((turns >= 1).sum())
         ax.plot(first, turns[first], "o", color=colour)
+        text = f"{name}\n{dim // 2 - first} of {dim // 2} pairs below one turn"
+        if on_phone():
+            text = f"{name[:7]}: {dim // 2 - first} of\n{dim // 2} pairs below\none turn"
         ax.annotate(
-            f"{name}\n{dim // 2 - first} of {dim // 2} pairs below one turn",
+            text,
             (first, turns[first]),
-            xytext=(-8, -26) if base > 1e4 else (6, 14),
+            xytext=(-8, -36 if on_phone() else -26) if base > 1e4 else (6, 14),
             textcoords="offset points",
             ha="right" if base > 1e4 else "left",
             color=colour,
@@ -59,7 +62,7 @@ def draw_unmet_angles(*, dim: int = 128, length: int = 4096, factor: int = 8, ba
     """The cosine of the slowest pairs against the distance, within the trained length and beyond."""
     distance = np.linspace(0, factor * length, 801)
     inv_freq = inverse_frequencies(dim, base=base).cpu().numpy()
-    figure = Figure(figsize=(WIDTH, 2.6))
+    figure = sheet(2.6)
     ax = figure.subplots()
     for pair, colour, dash in ((dim // 2 - 1, BLUE, "-"), (dim // 2 - 9, VERMILLION, "--")):
         ax.plot(distance, np.cos(distance * inv_freq[pair]), color=colour, linestyle=dash, label=f"pair {pair}")
@@ -73,7 +76,8 @@ def draw_unmet_angles(*, dim: int = 128, length: int = 4096, factor: int = 8, ba
         xlim=(0, factor * length),
         xticks=ticks,
     )
-    ax.legend(loc="lower left", bbox_to_anchor=(0.4, 0), ncols=2)
+    place = {"bbox_to_anchor": (0, 1)} if on_phone() else {"bbox_to_anchor": (0.4, 0)}
+    ax.legend(loc="lower left", **place, ncols=2)
     return figure
 
 
@@ -81,7 +85,7 @@ def draw_unmet_angles(*, dim: int = 128, length: int = 4096, factor: int = 8, ba
 def draw_scaled_speeds(*, dim: int = 128, length: int = 4096, factor: float = 8.0) -> Figure:
     """By how much each method slows each pair down."""
     plain = speeds("as trained", dim=dim, length=length, factor=factor)
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     ax = figure.subplots()
     styles = ((OTHER, ":"), (VERMILLION, "--"), (BLUE, "-"), (GREEN, "-."))
     for method, (colour, dash) in zip(METHODS[1:], styles, strict=True):
@@ -92,7 +96,7 @@ def draw_scaled_speeds(*, dim: int = 128, length: int = 4096, factor: float = 8.
     ax.annotate("one turn", (once - 0.5, 1), xytext=(3, 2), textcoords="offset points", fontsize=8, color="0.4")
     ax.set(xlabel="pair $i$", ylabel="slowed down by", yscale="log", yticks=[1, 2, 4, 8], yticklabels=[1, 2, 4, 8])
     ax.minorticks_off()
-    ax.legend(loc="upper left")
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2 if on_phone() else 4)
     return figure
 
 
@@ -107,39 +111,51 @@ def explore_longer() -> Piece:
         scaled = speeds(method, dim=dim, length=length, factor=factor)
         score = torch.cos(near[..., None] * scaled).mean((1, 2))
         reach = (factor * length * scaled / (2 * math.pi)).tolist()
-        dots = "".join(f"M{40 + 15 * pair} {level(turns)}h8" for pair, turns in enumerate(reach))
+        dots = "".join(f"M{24 + 17 * pair} {level(turns)}h10" for pair, turns in enumerate(reach))
         unseen = (length * plain < 2 * math.pi) & (factor * scaled > plain * (1 + 1e-9))
         points = [
-            (330 + 280 * x / (8 * length), 150 - 110 * y)
+            (30 + 280 * x / (8 * length), 150 - 110 * y)
             for x, y in zip(distances.tolist(), score.tolist(), strict=True)
         ]
         states[i, j] = {
             "turns": {"d": dots},
             "score": {"d": path(points)},
-            "read": {"x": 365, "width": 35 * (factor - 1)},
-            "unseen": {"text": f"pairs at angles never met: {int(unseen.sum())} of {dim // 2}"},
+            "read": {"x": 65, "width": 35 * (factor - 1)},
+            "unseen": {"text": int(unseen.sum())},
+            "method": {"text": method},
+            "factor": {"text": factor},
         }
     trained = "".join(
-        f"M{40 + 15 * pair} {level(turns)}h8" for pair, turns in enumerate((length * plain / (2 * math.pi)).tolist())
+        f"M{24 + 17 * pair} {level(turns)}h10" for pair, turns in enumerate((length * plain / (2 * math.pi)).tolist())
     )
-    svg = (
-        '<rect x="330" y="30" width="35" height="230" fill="currentColor" fill-opacity="0.12"></rect>'
-        '<rect y="30" height="230" fill="none" stroke="currentColor" stroke-dasharray="3 4" stroke-opacity="0.5" '
+    turns = (
+        f'<path d="{trained}" stroke="currentColor" stroke-opacity="0.45" stroke-width="3"></path>'
+        f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="5" data-part="turns"></path>'
+        f'<path d="M20 {level(1)}H300" stroke="currentColor" stroke-dasharray="4 4"></path>'
+        + label(304, level(1) + 4, "1")
+        + label(20, 16, "turns of each pair: trained, read")
+        + label(20, 282, "pair 0")
+        + label(300, 282, "pair 15", anchor="end")
+    )
+    scores = (
+        '<rect x="30" y="30" width="35" height="230" fill="currentColor" fill-opacity="0.12"></rect>'
+        '<rect y="30" height="230" fill="none" stroke="currentColor" stroke-dasharray="3 4" stroke-opacity="0.6" '
         'data-part="read"></rect>'
-        f'<path d="{trained}" stroke="currentColor" stroke-opacity="0.4" stroke-width="3"></path>'
-        f'<path stroke="{BLUE}" stroke-width="5" data-part="turns"></path>'
-        f'<path d="M36 {level(1)}H280" stroke="currentColor" stroke-dasharray="4 4"></path>'
-        + label(284, level(1) + 4, "1", anchor="start")
-        + label(36, 20, "turns of each pair: trained, read")
-        + label(610, 282, "distance; shaded: trained, frame: read", anchor="end")
-        + '<path d="M330 150H610" stroke="currentColor" stroke-opacity="0.4"></path>'
-        + label(36, 282, part="unseen")
-        + line("score", GREEN)
-        + label(330, 20, "score of q = k, mean over 16 distances")
+        '<path d="M30 150H310" stroke="currentColor" stroke-opacity="0.4"></path>'
+        + line("score", SCORE_INK)
+        + label(30, 16, "score of q = k, mean over 16 distances")
+        + label(310, 282, "distance; shaded: trained, frame: read", anchor="end")
     )
-    alt = "Bars for the turns of 16 pairs, and the score of q = k against the distance, for the speeds as trained."
+    views = (
+        View("Bars for the turns of 16 pairs, in training and in the longer text.", turns, (320, 292)),
+        View("The score of q = k against the distance, with the trained part shaded.", scores, (320, 292)),
+    )
+    said = (
+        '<span data-part="method"></span>, a text <span data-part="factor"></span> times as long: pairs at angles '
+        f'never met: <b data-part="unseen"></b> of {dim // 2}.'
+    )
     sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} times" for f in factors), 3))
-    return Piece("longer", alt, svg, sliders, states, size=(640, 292))
+    return Piece("longer", said, views, sliders, states, buttons=(0,))
 
 
 def level(turns: float) -> float:

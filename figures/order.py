@@ -6,8 +6,8 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import Piece, label
-from figures.style import BLUE, DARK, GREEN, MAP, VERMILLION, WIDTH, styled
+from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label
+from figures.style import BLUE, DARK, MAP, VERMILLION, frame, on_phone, panels, sheet, signed, styled
 from rope_lib import RotaryEmbedding, sinusoidal_encoding
 from rope_lib.attention import attention
 
@@ -18,8 +18,8 @@ def draw_shuffled_attention() -> Figure:
     generator = torch.Generator().manual_seed(1)
     q, k = torch.randn(2, 3, 4, generator=generator)
     words = ["I", "love", "you"]
-    figure = Figure(figsize=(WIDTH, 2.6))
-    for ax, order in zip(figure.subplots(1, 2), ([0, 1, 2], [2, 1, 0]), strict=True):
+    figure = sheet(2.6, 4.8)
+    for ax, order in zip(panels(figure, 2), ([0, 1, 2], [2, 1, 0]), strict=True):
         weights = (q[order] @ k[order].T / 2).softmax(-1)
         ax.imshow(weights.numpy(), cmap=MAP, vmin=0, vmax=1)
         for m in range(3):
@@ -28,7 +28,7 @@ def draw_shuffled_attention() -> Figure:
                 ax.text(n, m, f"{value:.2f}", ha="center", va="center", color="white" if value < 0.6 else DARK)
         ax.set_xticks(range(3), [words[j] for j in order])
         ax.set_yticks(range(3), [words[j] for j in order])
-        ax.set(xlabel="key", ylabel="query")
+        ax.set(xlabel="key", ylabel="query", title=" ".join(words[j] for j in order))
         ax.spines[:].set_visible(False)
     return figure
 
@@ -45,21 +45,22 @@ def last_outputs(layers: int) -> Tensor:
 @styled
 def draw_prefix_orders() -> Figure:
     """The outputs of `last_outputs` for one layer and for two."""
-    figure = Figure(figsize=(WIDTH, 2.4))
+    figure = sheet(2.4)
     ax = figure.subplots()
     for layers, marker, colour in ((1, "o", BLUE), (2, "s", VERMILLION)):
         values = last_outputs(layers)
         ax.plot(range(1, 25), values, marker, color=colour, fillstyle="none")
         text = f"{layers} layer" + "s" * (layers > 1)
         ax.annotate(text, (24, values[-1]), (8, 0), textcoords="offset points", color=colour, va="center")
-    ax.set(xlabel="order of the four words before the last one (number)", ylabel="output (first component)")
+    names = "order of the four words before the last one (number)", "output (first component)"
+    ax.set(xlabel=names[0].replace("before ", "before\n") if on_phone() else names[0], ylabel=names[1])
     ax.margins(x=0.03)
     return figure
 
 
 @styled
 def draw_three_scores() -> Figure:
-    """Scores of a text that repeats one word: no positions, sinusoidal codes added, queries and keys rotated."""
+    """Scores, less their mean, of a text that repeats one word: no positions, sines added, queries and keys rotated."""
     generator = torch.Generator().manual_seed(2)
     x, W_q, W_k = torch.randn(16, generator=generator), *torch.randn(2, 16, 16, generator=generator) / 4
     positions = torch.arange(24)
@@ -72,44 +73,52 @@ def draw_three_scores() -> Figure:
         "sines added": (added @ W_q.T, added @ W_k.T),
         "rotated": rotated,
     }
-    figure = Figure(figsize=(WIDTH, 2.5))
-    for ax, (name, (q, k)) in zip(figure.subplots(1, 3, sharey=True), pairs.items(), strict=True):
-        ax.imshow((q @ k.T).numpy(), cmap=MAP)
-        ax.set(xlabel="key position")
-        ax.text(0, 1.04, name, transform=ax.transAxes)
+    figure = sheet(2.5, 6.6)
+    for ax, (name, (q, k)) in zip(panels(figure, 3, sharex=True, sharey=True), pairs.items(), strict=True):
+        scores = (q @ k.T).numpy()
+        ax.imshow(scores - scores.mean(), **signed(scores - scores.mean()))
+        ax.set(xlabel="key position", ylabel="query position", title=name)
         ax.label_outer()
-    figure.axes[0].set_ylabel("query position")
+        frame(ax)
     return figure
 
 
 def explore_order() -> Piece:
-    """Three words to be dragged into any order, and their outputs without positions, without a mask and with one."""
+    """Three words to be dragged into any order; their outputs travel with them, and change if attention has a mask."""
     words, orders = ["I", "love", "you"], list(permutations(range(3)))
+    kinds = {"no mask": (False, 1), "causal, 1 layer": (True, 1), "causal, 2 layers": (True, 2)}
     vectors = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
-    states = {}
-    for (place, order), masked in product(enumerate(orders), (0, 1)):
+    states, at_first = {}, {}
+    for (place, order), (kind, (causal, layers)) in product(enumerate(orders), enumerate(kinds.values())):
         x = vectors[list(order)][None]
-        for _ in range(1 + masked):
-            x = attention(x, x, x, causal=bool(masked))
-        state = {}
-        for m, word in enumerate(order):
-            left = 40 + 200 * m
-            bars = [(left + 40 * c, value) for c, value in enumerate(x[0, m].tolist())]
-            state[f"word{m}"] = {"text": words[word]}
-            state[f"bars{m}"] = {"d": "".join(f"M{a} 150V{150 - 50 * v:.1f}" for a, v in bars)}
-            state[f"bars{m}"]["stroke"] = (BLUE, VERMILLION, GREEN)[word]
-        states[place, masked] = state
+        for _ in range(layers):
+            x = attention(x, x, x, causal=causal)
+        of_word = x[0][torch.tensor(order).argsort()]
+        changed = int(((of_word - at_first.setdefault(kind, of_word)).abs() > 1e-6).sum())
+        state = {"changed": {"text": changed}, "order": {"text": " ".join(words[i] for i in order)}}
+        for word, values in enumerate(of_word.tolist()):
+            bars = "".join(f"M{23 + 20 * c} 0V{-50 * value:.1f}" for c, value in enumerate(values))
+            state[f"word{word}"] = {"style": f"--x:{107 * order.index(word)}"}
+            state[f"bars{word}"] = {"d": bars}
+        states[place, kind] = state
     svg = "".join(
-        f'<g data-place=""><rect x="{40 + 200 * m}" y="6" width="120" height="34" rx="6" '
-        + 'fill="currentColor" fill-opacity=".15"></rect>'
-        + label(100 + 200 * m, 28, part=f"word{m}", anchor="middle")
-        + "</g>"
-        + f'<path stroke-width="24" data-part="bars{m}"></path>'
-        + f'<path d="M{20 + 200 * m} 150h160" stroke="currentColor"></path>'
-        + label(100 + 200 * m, 290, f"position {m}", anchor="middle")
+        f'<g class="rp-move" data-part="word{word}"><g data-word="{text}">'
+        f'<rect x="8" y="6" width="90" height="34" rx="6" fill="{colour}" fill-opacity=".2" stroke="{colour}"></rect>'
+        + label(53, 28, f"⠿ {text}", anchor="middle")
+        + f'</g><g transform="translate(0 130)"><path class="rp-bend" stroke-width="14" stroke="{colour}" '
+        f'data-part="bars{word}"></path></g></g>'
+        for word, (text, colour) in enumerate(zip(words, (QUERY_INK, KEY_INK, SCORE_INK), strict=True))
+    )
+    svg += "".join(
+        f'<path d="M{8 + 107 * m} 130h90" stroke="currentColor"></path>'
+        + label(53 + 107 * m, 236, f"position {m}", anchor="middle")
         for m in range(3)
     )
+    alt = "Three words, which can be dragged to each other's places; below each the four numbers of its output as bars."
+    said = (
+        'Order “<span data-part="order"></span>”. Compared with “I love you”, changed numbers: '
+        '<b data-part="changed"></b> of 12.'
+    )
     steps = tuple(" ".join(words[i] for i in order) for order in orders)
-    alt = "The words I love you, which can be dragged; below each the four numbers of its output as bars."
-    kinds = ("no mask", "causal, 2 layers")
-    return Piece("order", alt, svg, (("order of the words", steps, 0), ("attention", kinds, 0)), states)
+    sliders = (("order", steps, 0), ("attention", tuple(kinds), 0))
+    return Piece("order", said, (View(alt, svg, (320, 244)),), sliders, states, buttons=(1,), play=0, pace=1200)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from figures.style import BLUE, GREEN, PURPLE, VERMILLION, WIDTH, styled
+from figures.style import BLUE, GREEN, PURPLE, VERMILLION, sheet, styled
 from lab.precision import angle_errors
 
 LINES = {torch.bfloat16: VERMILLION, torch.float16: PURPLE, torch.float32: BLUE, torch.float64: GREEN}
@@ -13,7 +13,7 @@ LINES = {torch.bfloat16: VERMILLION, torch.float16: PURPLE, torch.float32: BLUE,
 @styled
 def draw_angle_errors(*, reach: int = 10**6) -> Figure:
     """Largest error of an angle against the position, one line for each format."""
-    figure = Figure(figsize=(WIDTH, 3.0))
+    figure = sheet(3.0)
     ax = figure.subplots()
     for dtype, colour in LINES.items():
         end = min(reach, torch.finfo(dtype).max)

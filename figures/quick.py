@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from figures.rotation import arrow, plane, turn
-from figures.style import KEY, OTHER, QUERY, SCORE, WIDTH, styled
+from figures.style import KEY, OTHER, QUERY, SCORE, on_phone, sheet, styled
 
 BOXES = {  # name: (text, x, y, colour)
     "words": ("words\n(no position)", 0.0, 1.0, None),
@@ -30,8 +30,11 @@ HALF_WIDTH, HALF_HEIGHT = 0.36, 0.28
 def draw_idea(*, places: tuple[tuple[int, int], ...] = ((2, 0), (5, 3), (8, 6)), theta: float = np.pi / 9) -> Figure:
     """A text with two words marked, and their query and key turned by the positions: always two words apart."""
     q, k = np.exp(0.35j), 0.8 * np.exp(0.75j)
-    figure = Figure(figsize=(WIDTH, 2.9))
-    texts, planes = figure.subplots(2, len(places), gridspec_kw={"height_ratios": (1, 6)})
+    figure = sheet(2.9, 7.6)
+    if on_phone():
+        texts, planes = figure.subplots(2 * len(places), 1, height_ratios=(1, 5) * len(places)).reshape(-1, 2).T
+    else:
+        texts, planes = figure.subplots(2, len(places), height_ratios=(1, 6))
     for text, ax, (m, n) in zip(texts, planes, places, strict=True):
         text_row(text, {m: ("q", QUERY), n: ("k", KEY)})
         plane(ax, 1.3)
@@ -52,35 +55,39 @@ def angle_between(y: complex, x: complex) -> float:
 
 def text_row(ax: Axes, marked: dict[int, tuple[str, str]], length: int = 9) -> None:
     """A row of words as boxes, some of them with a letter in its colour."""
-    ax.set(xlim=(-0.6, length - 0.4), ylim=(-0.6, 1.1), aspect="equal")
+    ax.set(xlim=(-0.6, length - 0.4), ylim=(-0.6, 1.4), aspect="equal")
     ax.axis("off")
     for place in range(length):
-        letter, colour = marked.get(place, ("", "0.6"))
+        letter, colour = marked.get(place, ("", "0.5"))
         box = Rectangle((place - 0.4, -0.4), 0.8, 0.8, fill=False, edgecolor=colour, linewidth=1.5 if letter else 0.7)
         ax.add_patch(box)
         ax.text(place, 0, f"${letter}$" if letter else "", ha="center", va="center", color=colour)
-        ax.text(place, 0.85, str(place), ha="center", va="center", fontsize=6, color=colour if letter else "0.5")
+        ax.text(place, 0.95, str(place), ha="center", va="center", fontsize=8, color=colour if letter else "0.5")
 
 
 @styled
 def draw_where_it_sits() -> Figure:
-    """One head of one layer: q and k are turned after their matrices, v is not."""
-    figure = Figure(figsize=(WIDTH, 2.7))
+    """One head of one layer: q and k are turned after their matrices, v is not. On a phone from top to bottom."""
+    below = on_phone()
+    figure = sheet(2.7, 5.6)
     ax = figure.subplots()
-    ax.set(xlim=(-0.5, 5.5), ylim=(-0.45, 2.45))
+    ax.set(xlim=(-0.6, 2.5) if below else (-0.5, 5.5), ylim=(-5.4, 0.4) if below else (-0.45, 2.45))
     ax.axis("off")
-    for text, x, y, colour in BOXES.values():
-        wide = 1.5 if "theta" in text or "R_" in text else 1.0
-        place = (x - wide * HALF_WIDTH, y - HALF_HEIGHT)
-        size = (2 * wide * HALF_WIDTH, 2 * HALF_HEIGHT)
+    middles, halves = {}, {}
+    for name, (text, x, y, colour) in BOXES.items():
+        wide = (1.2 if below else 1.5) if "theta" in text else 1.5 if "R_" in text else 1.0
+        middles[name] = x, y = (2 - y, -x) if below else (x, y)
+        halves[name] = half = wide * HALF_WIDTH
         style = "round,pad=0.02" if "turn" not in text else "round4,pad=0.06"
+        place = (x - half, y - HALF_HEIGHT)
+        size = (2 * half, 2 * HALF_HEIGHT)
         ax.add_patch(FancyBboxPatch(place, *size, boxstyle=style, fill=False, edgecolor=colour or "0.5", linewidth=1.5))
         ax.text(x, y, text, ha="center", va="center", fontsize=8)
     for start, end in ARROWS:
-        (text_a, xa, ya, _), (text_b, xb, yb, _) = BOXES[start], BOXES[end]
-        wide = [1.5 if "theta" in text or "R_" in text else 1.0 for text in (text_a, text_b)]
-        across = xa != xb
-        tail = (xa + wide[0] * HALF_WIDTH + 0.05, ya) if across else (xa, ya - HALF_HEIGHT - 0.04)
-        head = (xb - wide[1] * HALF_WIDTH - 0.05, yb) if across else (xb, yb + HALF_HEIGHT + 0.04)
+        (xa, ya), (xb, yb) = middles[start], middles[end]
+        if (ya != yb) if below else (xa == xb):
+            tail, head = (xa, ya - HALF_HEIGHT - 0.05), (xb, yb + HALF_HEIGHT + 0.05)
+        else:
+            tail, head = (xa + halves[start] + 0.05, ya), (xb - halves[end] - 0.05, yb)
         ax.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "linewidth": 1.0, "color": "black"})
     return figure

@@ -1,16 +1,33 @@
 """Figures of the chapters on the complex-number derivation and the rotation matrix."""
 
 import math
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Rectangle
+from torch import Tensor
 
-from figures.interactive import Piece, label
-from figures.style import BLUE, GREEN, KEY, OTHER, QUERY, SCORE, SIGNED, VERMILLION, WIDTH, styled
-from rope_lib import inverse_frequencies, rotation_matrix
+from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label, minus, path, pointer
+from figures.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    KEY,
+    OTHER,
+    QUERY,
+    SCORE,
+    VERMILLION,
+    frame,
+    on_phone,
+    panels,
+    sheet,
+    signed,
+    styled,
+)  # fmt: skip
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, rotation_matrix
 
 
 def turn(vector: complex, steps: float, theta: float) -> complex:
@@ -24,8 +41,8 @@ def draw_relative_angle(
 ) -> Figure:
     """The same q and k at two pairs of positions with the same distance: everything turns, the angle between stays."""
     q, k = np.exp(1j * angle), 0.8 * np.exp(1j * (angle + 0.3))
-    figure = Figure(figsize=(WIDTH, 3.3))
-    for ax, (m, n) in zip(figure.subplots(1, len(positions)), positions, strict=True):
+    figure = sheet(3.3, 6.6)
+    for ax, (m, n) in zip(panels(figure, len(positions)), positions, strict=True):
         plane(ax, 1.25)
         for vector, steps, colour, name in ((q, m, QUERY, "q"), (k, n, KEY, "k")):
             arrow(ax, vector, colour, faint=True)
@@ -56,8 +73,8 @@ def draw_solutions(*, theta: float = np.pi / 7, zeta: float = 1.08, steps: int =
         "powers of a reflection": (np.where(m % 2, np.conj(q), q), VERMILLION),
         "scaled rotation (two encoders)": (turn(q, m, theta) * zeta**m, GREEN),
     }
-    figure = Figure(figsize=(WIDTH, 2.5))
-    for ax, (title, (orbit, colour)) in zip(figure.subplots(1, 3), orbits.items(), strict=True):
+    figure = sheet(2.5, 7.5)
+    for ax, (title, (orbit, colour)) in zip(panels(figure, 3), orbits.items(), strict=True):
         plane(ax, 1.2 * max(abs(orbit)))
         ax.plot(orbit.real, orbit.imag, "o-", color=colour, linewidth=0.6, markersize=3)
         arrow(ax, q, colour)
@@ -69,7 +86,7 @@ def draw_solutions(*, theta: float = np.pi / 7, zeta: float = 1.08, steps: int =
 def draw_aliases(*, theta: float = 0.5, turns: tuple[int, ...] = (0, 1), length: int = 9) -> Figure:
     """Speeds that differ by full turns give the same angle at every whole position."""
     m = np.linspace(0, length - 1, 2001)
-    figure = Figure(figsize=(WIDTH, 2.4))
+    figure = sheet(2.4)
     ax = figure.subplots()
     for extra, colour, width in zip(turns, (BLUE, VERMILLION), (2.0, 0.9), strict=False):
         name = "$\\theta$" if extra == 0 else f"$\\theta + {2 * extra}\\pi$"
@@ -84,7 +101,7 @@ def draw_aliases(*, theta: float = 0.5, turns: tuple[int, ...] = (0, 1), length:
 @styled
 def draw_basis_images(*, angle: float = 0.6) -> Figure:
     """R(alpha) is read off the images of the two basis vectors."""
-    figure = Figure(figsize=(WIDTH, 3.0))
+    figure = sheet(3.0)
     ax = figure.subplots()
     plane(ax, 1.35)
     for start, name, image, colour in (
@@ -109,10 +126,13 @@ def draw_basis_images(*, angle: float = 0.6) -> Figure:
 def draw_complex_numbers(*, q: complex = 2 + 1j, k: complex = 1 + 1j) -> Figure:
     """The product of two numbers and that with a conjugate: angles add, and subtract; Re q k* is the scalar product."""
     numbers = np.array([0, q, k, k.conjugate(), q * k, q * k.conjugate()])
-    figure = Figure(figsize=(WIDTH, 3.7))
-    for ax, factor, star in zip(figure.subplots(1, 2, sharey=True), (k, k.conjugate()), ("", "^*"), strict=True):
+    figure = sheet(3.7, 7.4)
+    for ax, factor, star in zip(panels(figure, 2, sharey=True), (k, k.conjugate()), ("", "^*"), strict=True):
         ax.set(xlim=(numbers.real.min() - 0.5, numbers.real.max() + 0.8), aspect="equal", xlabel="real part")
-        ax.set(ylim=(numbers.imag.min() - 0.6, numbers.imag.max() + 0.6), ylabel="imaginary part" if not star else "")
+        ax.set(
+            ylim=(numbers.imag.min() - 0.6, numbers.imag.max() + 0.6),
+            ylabel="imaginary part" if on_phone() or not star else "",
+        )
         ax.locator_params(integer=True)
         ax.axhline(0, color="0.5", linewidth=0.5, zorder=0)
         ax.axvline(0, color="0.5", linewidth=0.5, zorder=0)
@@ -133,18 +153,32 @@ def draw_complex_numbers(*, q: complex = 2 + 1j, k: complex = 1 + 1j) -> Figure:
 
 
 @styled
-def draw_rotation_blocks(*, positions: tuple[int, ...] = (0, 1, 10, 100), dim: int = 8, base: float = 100.0) -> Figure:
-    """The matrix R_m at several positions: 2 x 2 blocks on the diagonal, fast ones first."""
+def draw_rotation_blocks(
+    *, positions: tuple[int, ...] = (0, 1, 10, 100), dim: int = 8, base: float = 100.0, shown: int = 10
+) -> Figure:
+    """The matrix R_m at one position, its blocks in the colours of the pairs; the angles of the pairs at several."""
     inv_freq = inverse_frequencies(dim, base=base)
-    inside = np.kron(np.eye(dim // 2), np.ones((2, 2))) == 1  # entries outside the blocks are zero and stay blank
-    figure = Figure(figsize=(WIDTH, 2.2))
-    axes = figure.subplots(1, len(positions), sharey=True)
-    for ax, m in zip(axes, positions, strict=True):
-        image = ax.imshow(np.where(inside, rotation_matrix(m, inv_freq).numpy(), np.nan), cmap=SIGNED, vmin=-1, vmax=1)
-        ax.set(title=f"$m = {m}$", xticks=[0, dim // 2, dim - 1], yticks=[0, dim // 2, dim - 1])
-    axes[0].set_ylabel("row")
-    figure.supxlabel("column", fontsize=9)
-    figure.colorbar(image, ax=axes, label="entry", ticks=[-1, 0, 1], shrink=0.8)
+    figure = sheet(3.7, 6.8)
+    left, right = panels(figure, 2, **{"height_ratios": (1.15, 1)} if on_phone() else {"width_ratios": (1.3, 1)})
+    colours = [colour for colour, _ in zip(cycle((BLUE, VERMILLION, GREEN, OTHER)), inv_freq, strict=False)]
+    matrix = rotation_matrix(shown, inv_freq).numpy()
+    left.set(xlim=(-0.6, dim - 0.4), ylim=(dim - 0.4, -0.6), aspect="equal", title=f"$R_{{{shown}}}$")
+    for row, column in product(range(dim), range(dim)):
+        inside = row // 2 == column // 2
+        text = f"{matrix[row, column]:.2f}".replace("-", "−") if inside else "0"
+        left.text(column, row, text, ha="center", va="center", fontsize=8, color=colours[row // 2] if inside else GREY)
+    right.set(xlim=(-1.6, len(positions) - 0.5), ylim=(len(inv_freq) - 0.5, -1), aspect="equal")
+    for pair, (colour, speed) in enumerate(zip(colours, inv_freq.tolist(), strict=True)):
+        left.add_patch(Rectangle((2 * pair - 0.5, 2 * pair - 0.5), 2, 2, fill=False, edgecolor=colour, linewidth=1.5))
+        right.text(-0.6, pair, f"pair {pair}", ha="right", va="center", color=colour)
+        for place, m in enumerate(positions):
+            right.add_patch(Circle((place, pair), 0.4, fill=False, edgecolor="0.5", linewidth=0.8))
+            hand = 0.4 * turn(1, m, speed)
+            right.plot([place, place + hand.real], [pair, pair - hand.imag], color=colour, solid_capstyle="round")
+    for place, m in enumerate(positions):
+        right.text(place, -0.75, f"$m = {m}$", ha="center", va="center", fontsize=8)
+    for ax in (left, right):
+        ax.axis("off")
     return figure
 
 
@@ -152,13 +186,13 @@ def draw_rotation_blocks(*, positions: tuple[int, ...] = (0, 1, 10, 100), dim: i
 def draw_not_relative(*, length: int = 24, seed: int = 0) -> Figure:
     """Scores of one q and k at all pairs of positions: rotations that commute, and rotations that do not."""
     tables = score_tables(length=length, seed=seed)
-    figure = Figure(figsize=(WIDTH, 2.9))
-    axes = figure.subplots(1, 2, sharey=True)
+    figure = sheet(2.9, 5.8)
     titles = ("rotations that commute", "rotations that do not")
-    for ax, table, title in zip(axes, tables, titles, strict=True):
-        ax.imshow(table, cmap=SIGNED)
-        ax.set(xlabel="position $n$ of $k$ (tokens)", title=title)
-    axes[0].set_ylabel("position $m$ of $q$ (tokens)")
+    for ax, table, title in zip(panels(figure, 2, sharex=True, sharey=True), tables, titles, strict=True):
+        ax.imshow(table, **signed(table))
+        ax.set(xlabel="position $n$ of $k$ (tokens)", ylabel="position $m$ of $q$ (tokens)", title=title)
+        ax.label_outer()
+        frame(ax)
     return figure
 
 
@@ -180,7 +214,7 @@ def plane(ax: Axes, reach: float) -> None:
     ax.axhline(0, color="0.5", linewidth=0.5, zorder=0)
     ax.axvline(0, color="0.5", linewidth=0.5, zorder=0)
     circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
-    ax.plot(circle.real, circle.imag, color="0.5", linewidth=0.5, linestyle=":", zorder=0)
+    ax.plot(circle.real, circle.imag, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
 
 
 def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> None:
@@ -192,7 +226,7 @@ def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> Non
         arrowprops={
             "arrowstyle": "-|>",
             "color": colour,
-            "alpha": 0.45 if faint else 1.0,
+            "alpha": 0.65 if faint else 1.0,
             "linewidth": 1.0 if faint else 1.8,
             "linestyle": "--" if faint else "-",
             "shrinkA": 0,
@@ -202,63 +236,142 @@ def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> Non
 
 
 def explore_rotation() -> Piece:
-    """A query and a key that turn with their positions: shift both, and the angle between them stays."""
-    step, q, k = math.pi / 9, (1.0, 0.35), (0.8, 0.65)
+    """A query and a key that turn with their positions: shift both, and neither the angle nor the score changes."""
+    step, shifts, distances = math.pi / 9, 12, 7
+    words = {"query": (1.0, 0.35), "key": (0.8, 0.65)}  # length, angle in rad
+    q, k = (torch.polar(torch.tensor(a), torch.tensor(b)).to(torch.complex128) for a, b in words.values())
+    speed = torch.tensor([step], dtype=torch.float64)
+
+    def turned(vector: Tensor, positions: Tensor) -> Tensor:
+        tables = cos_sin(positions, speed, dtype=torch.float64)
+        return apply_rotary_emb(torch.view_as_real(vector).expand(len(positions), 2), *tables, interleaved=True)
+
+    fine = torch.arange(0, 8 * distances - 7, dtype=torch.float64) / 8
+    curve = (turned(q, fine) * torch.view_as_real(k)).sum(-1).tolist()
+    between = [words["query"][1] - words["key"][1] + distance * step for distance in range(distances)]
     states = {}
-    for n, distance in product(range(12), range(7)):
-        state, m = {}, n + distance
-        for part, (length, angle), place in (("query", q, m), ("key", k, n)):
-            x, y = (length * f(angle + place * step) for f in (math.cos, math.sin))
-            state[part] = {"x2": round(150 + 130 * x, 1), "y2": round(150 - 130 * y, 1)}
-        between = q[1] - k[1] + distance * step
-        state["positions"] = {"text": f"m = {m}, n = {n}"}
-        state["angle"] = {"text": f"angle from key to query: {math.degrees(between):.0f}°"}
-        state["score"] = {"text": f"score: {q[0] * k[0] * math.cos(between):.3f}"}
+    for n, distance in product(range(shifts), range(distances)):
+        m = n + distance
+        score = (turned(q, torch.tensor([m])) * turned(k, torch.tensor([n]))).sum().item()
+        tips = {"query": words["query"][1] + m * step, "key": words["key"][1] + n * step}
+        state = {
+            part: {"style": f"--a:{-math.degrees(angle):.1f}deg;--g:{min(place, 4)}"}
+            for (part, angle), place in zip(tips.items(), (m, n), strict=True)
+        }
+        middle = tips["key"] + between[distance] / 2
+        away = 54 if abs(between[distance]) > 0.6 else 80
+        arc = [(34 * math.cos(a), -34 * math.sin(a)) for a in (between[distance] * i / 16 for i in range(17))]
+        state |= {
+            "arc": {"d": path(arc)},
+            "turn": {"style": f"--a:{-math.degrees(tips['key']):.1f}deg"},
+            "degrees": {"style": f"--a:{-math.degrees(middle):.1f}deg;--l:{away}"},
+            "angle": {"text": minus(f"{math.degrees(between[distance]):.0f}°")},
+            "dot": {"style": f"--x:{44 + 42 * distance};--y:{190 - 160 * score:.1f}"},
+            "q": {"text": m},
+            "k": {"text": n},
+            "m": {"text": m},
+            "n": {"text": n},
+            "distance": {"text": distance},
+            "degree": {"text": minus(f"{math.degrees(between[distance]):.0f}°")},
+            "score": {"text": minus(f"{score:.3f}")},
+        }
         states[n, distance] = state
-    arrows = "".join(
-        f'<line x1="150" y1="150" stroke="{colour}" stroke-width="3" {dash}data-part="{part}"></line>'
-        for part, colour, dash in (("query", BLUE, ""), ("key", VERMILLION, 'stroke-dasharray="8 4" '))
+
+    def hand(part: str, letter: str, length: float, colour: str) -> str:
+        back = math.degrees(step)
+        ghosts = "".join(
+            f'<path stroke="{colour}" stroke-width="2" transform="rotate({back * i:.0f})" d="M0 0H{length:g}" '
+            f'style="opacity:calc(clamp(0,var(--g) - {i - 1},1)*{0.5 - 0.1 * i:.1f})"></path>'
+            for i in range(4, 0, -1)
+        )
+        return (
+            f'<g data-part="{part}"><g class="rp-turn">{ghosts}{pointer(length, colour)}</g>'
+            f'<g class="rp-tip" style="--l:{length + 15:g}"><text class="rp-name" style="fill:{colour}">{letter}'
+            f'<tspan dy="4" font-size="12" data-part="{letter}"></tspan></text></g></g>'
+        )
+
+    pair = (
+        '<g transform="translate(160 150)"><circle r="120" fill="none" stroke="currentColor" opacity=".3"></circle>'
+        '<circle r="96" fill="none" stroke="currentColor" opacity=".3" stroke-dasharray="2 4"></circle>'
+        + hand("key", "k", 96, KEY_INK)
+        + hand("query", "q", 120, QUERY_INK)
+        + f'<g class="rp-turn" data-part="turn"><path class="rp-bend" fill="none" stroke="{SCORE_INK}" '
+        'stroke-width="4" data-part="arc"></path></g><g class="rp-tip" data-part="degrees">'
+        f'<text class="rp-halo" text-anchor="middle" dominant-baseline="central" style="fill:{SCORE_INK}" '
+        'data-part="angle"></text></g></g>'
     )
-    svg = (
-        '<circle cx="150" cy="150" r="130" fill="none" stroke="currentColor" stroke-opacity="0.3"></circle>'
-        + arrows
-        + label(330, 60, "query: solid, key: dashed")
-        + "".join(label(330, 110 + 35 * row, part=part) for row, part in enumerate(("positions", "angle", "score")))
+    points = [(44 + 42 * x, 190 - 160 * y) for x, y in zip(fine.tolist(), curve, strict=True)]
+    scores = (
+        '<path d="M44 24V244H310" fill="none" stroke="currentColor"></path>'
+        '<path d="M44 190H310" stroke="currentColor" stroke-dasharray="2 4"></path>'
+        f'<path fill="none" stroke="{SCORE_INK}" stroke-width="2.5" d="{path(points)}"></path>'
+        + "".join(label(44 + 42 * x, 262, str(x), anchor="middle") for x in range(distances))
+        + label(38, 194, "0", anchor="end")
+        + label(38, 66, "0.8", anchor="end")
+        + label(50, 16, "score")
+        + label(310, 282, "distance m − n", anchor="end")
+        + f'<g class="rp-move" data-part="dot"><circle r="7" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
+        'stroke-width="2"></circle></g>'
     )
-    alt = "A query and a key as arrows from the centre of a circle, at positions 4 and 2."
-    sliders = (("shift both: n", tuple(map(str, range(12))), 2), ("distance m − n", tuple(map(str, range(7))), 2))
-    return Piece("rotation", alt, svg, sliders, states)
+    views = (
+        View(
+            "Two arrows from the centre of a circle, query and key, with their earlier positions behind them and the "
+            "angle between them.",
+            pair,
+        ),
+        View("The score against the distance, a cosine, with a dot at the present distance.", scores, (320, 290)),
+    )
+    said = (
+        'Query at m = <span data-part="m"></span>, key at n = <span data-part="n"></span>, distance '
+        '<b data-part="distance"></b>: the angle from key to query is <b data-part="degree"></b>, the score '
+        '<b data-part="score"></b>.'
+    )
+    sliders = (
+        ("shift both: n", tuple(map(str, range(shifts))), 2),
+        ("distance m − n", tuple(map(str, range(distances))), 2),
+    )
+    return Piece("rotation", said, views, sliders, states, play=0, pace=700)
 
 
 def explore_blocks() -> Piece:
-    """The matrix R_m for d = 4, its numbers and the two planes that it turns."""
+    """The matrix R_m for d = 4, and below each block the clock hand that it turns."""
     inv_freq = inverse_frequencies(4, base=100.0)
     in_blocks = [(a, b) for a, b in product(range(4), range(4)) if a // 2 == b // 2]
     states = {}
     for m in range(33):
         matrix = rotation_matrix(m, inv_freq)
-        state = {
-            f"r{a}{b}": {"text": f"{matrix[a, b]:.2f}"} for a, b in product(range(4), range(4)) if a // 2 == b // 2
-        }
-        for pair, centre in enumerate((400, 550)):
-            x, y = matrix[2 * pair, 2 * pair].item(), matrix[2 * pair + 1, 2 * pair].item()
-            state[f"plane{pair}"] = {"x2": round(centre + 60 * x, 1), "y2": round(150 - 60 * y, 1)}
+        state = {f"r{a}{b}": {"text": minus(f"{matrix[a, b]:.2f}")} for a, b in in_blocks}
+        for pair, speed in enumerate(inv_freq.tolist()):
+            state[f"hand{pair}"] = {"style": f"--a:{-math.degrees(m * speed):.1f}deg"}
+            state[f"turned{pair}"] = {"text": f"{math.degrees(m * speed):.0f}°"}
+        state["m"] = {"text": m}
         states[m,] = state
-    numbers = "".join(
-        label(70 + 70 * b, 70 + 55 * a, anchor="middle", part=f"r{a}{b}")
-        if (a, b) in in_blocks
-        else label(70 + 70 * b, 70 + 55 * a, "0", anchor="middle")
+    colours = (QUERY_INK, KEY_INK)
+    entries = "".join(
+        label(63 + 65 * b, 40 + 42 * a, "" if (a, b) in in_blocks else "0", anchor="middle", part=part)
         for a, b in product(range(4), range(4))
-    )
-    planes = "".join(
-        f'<circle cx="{centre}" cy="150" r="60" fill="none" stroke="currentColor" stroke-opacity="0.3"></circle>'
-        f'<line x1="{centre}" y1="150" stroke="{colour}" stroke-width="3" data-part="plane{pair}"></line>'
-        + label(centre, 250, f"pair {pair}", anchor="middle")
-        for pair, (centre, colour) in enumerate(((400, BLUE), (550, VERMILLION)))
+        for part in [f"r{a}{b}" if (a, b) in in_blocks else ""]
     )
     frames = "".join(
-        f'<rect x="{x}" y="{y}" width="140" height="105" fill="none" stroke="{colour}" stroke-width="2"></rect>'
-        for x, y, colour in ((35, 37, BLUE), (175, 147, VERMILLION))
+        f'<rect x="{33 + 130 * pair}" y="{15 + 84 * pair}" width="124" height="78" rx="6" fill="{colour}" '
+        f'fill-opacity=".12" stroke="{colour}" stroke-width="2"></rect>'
+        for pair, colour in enumerate(colours)
     )
-    alt = "A four by four matrix with two framed rotation blocks and zeros, and the two planes that they turn."
-    return Piece("blocks", alt, frames + numbers + planes, (("position m", tuple(map(str, range(33))), 3),), states)
+    brackets = '<path d="M32 8H24V184H32M288 8H296V184H288" fill="none" stroke="currentColor" stroke-width="2"></path>'
+    discs = "".join(
+        f'<g transform="translate({95 + 130 * pair} 252)">'
+        '<circle r="50" fill="none" stroke="currentColor" opacity=".4"></circle>'
+        f'<path d="M0 0H50" stroke="{colour}" stroke-dasharray="3 4"></path>'
+        f'<g class="rp-turn" data-part="hand{pair}">{pointer(50, colour)}</g>'
+        f'<text y="70" text-anchor="middle">pair {pair}: <tspan data-part="turned{pair}"></tspan></text></g>'
+        for pair, colour in enumerate(colours)
+    )
+    alt = "A four by four matrix with two framed rotation blocks and zeros; below each block a disc with its hand."
+    said = (
+        'At position <b data-part="m"></b> the first block has turned its plane by <b data-part="by0"></b>, the second '
+        'by <b data-part="by1"></b>: a tenth.'
+    )
+    for state in states.values():
+        state |= {f"by{pair}": state[f"turned{pair}"] for pair in range(2)}
+    views = (View(alt, brackets + frames + entries + discs, (320, 330)),)
+    return Piece("blocks", said, views, (("position m", tuple(map(str, range(33))), 3),), states, play=0, pace=700)

@@ -1,11 +1,14 @@
 """Figures of the chapter on sinusoidal encoding."""
 
+import math
+from itertools import product
+
 import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from figures.interactive import Piece, label
-from figures.style import BLUE, GREEN, OTHER, SIGNED, VERMILLION, WIDTH, styled
+from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, Piece, View, label, minus, pointer
+from figures.style import BLUE, GREEN, MAP, OTHER, SIGNED, VERMILLION, frame, panels, sheet, signed, styled
 from lab.similarity import closest_codes
 from rope_lib import inverse_frequencies, sinusoidal_encoding
 from rope_lib.decay import cosine_sum
@@ -20,13 +23,13 @@ def codes(length: int, dim: int, base: float = 10000.0) -> np.ndarray:
 def draw_wavelengths(*, dim: int = 128, base: float = 10000.0) -> Figure:
     """How many tokens each pair needs for one full turn."""
     turn = 2 * np.pi / inverse_frequencies(dim, base=base).numpy()
-    figure = Figure(figsize=(WIDTH, 2.6))
+    figure = sheet(2.6)
     ax = figure.subplots()
     ax.semilogy(turn, color=BLUE)
     for pair in (0, len(turn) - 1):
         ax.plot(pair, turn[pair], "o", color=BLUE)
         ax.annotate(
-            f"pair {pair}: {turn[pair]:.4g} tokens",
+            f"pair {pair}: {turn[pair]:,.{1 if pair == 0 else 0}f} tokens",
             (pair, turn[pair]),
             xytext=(10, -5) if pair == 0 else (-10, 0),
             textcoords="offset points",
@@ -40,10 +43,11 @@ def draw_wavelengths(*, dim: int = 128, base: float = 10000.0) -> Figure:
 @styled
 def draw_sinusoidal_heatmap(*, length: int = 64, dim: int = 64, base: float = 10000.0) -> Figure:
     """The code of each position, one row per position."""
-    figure = Figure(figsize=(WIDTH, 3.6))
+    figure = sheet(3.6)
     ax = figure.subplots()
     image = ax.imshow(codes(length, dim, base), cmap=SIGNED, aspect="auto", vmin=-1, vmax=1)
     ax.set(xlabel="dimension (even: sine, odd: cosine)", ylabel="position $m$ (tokens)")
+    frame(ax)
     figure.colorbar(image, ax=ax, label="value", ticks=[-1, 0, 1])
     return figure
 
@@ -52,9 +56,9 @@ def draw_sinusoidal_heatmap(*, length: int = 64, dim: int = 64, base: float = 10
 def draw_binary_clock(*, length: int = 32, bits: int = 5) -> Figure:
     """Binary digits beside a sinusoidal code whose pairs turn once in 2, 4, 8, ... tokens."""
     digits, waves = clock(length, bits)
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     for ax, values, title in zip(figure.subplots(2, 1, sharex=True), (digits, waves), ("digit", "wave"), strict=True):
-        ax.imshow(values.T, cmap=SIGNED, aspect="auto", vmin=0, vmax=1)
+        ax.imshow(values.T, cmap=MAP, aspect="auto", vmin=0, vmax=1)
         ax.set(ylabel=title, yticks=range(bits), yticklabels=[f"{2**b}s" for b in range(bits)])
     ax.set_xlabel("position $m$ (tokens)")
     return figure
@@ -71,7 +75,7 @@ def clock(length: int, bits: int) -> tuple[np.ndarray, np.ndarray]:
 def draw_code_similarity(*, dims: tuple[int, ...] = (32, 128, 512), reach: int = 120, base: float = 10000.0) -> Figure:
     """The scalar product of two codes against their distance, divided by its value at distance 0."""
     delta = torch.arange(-reach, reach + 1, dtype=torch.float64)
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8, 2.6)
     ax = figure.subplots()
     for dim, colour, dash in zip(dims, (BLUE, VERMILLION, GREEN, OTHER), ("-", "--", "-.", ":"), strict=False):
         ax.plot(
@@ -93,12 +97,14 @@ def draw_projected_similarity(*, length: int = 64, dim: int = 64, seed: int = 0)
     rng = np.random.default_rng(seed)
     matrices = [np.eye(dim), *(rng.standard_normal((dim, dim)) / np.sqrt(dim) for _ in range(2))]
     titles = ["$PE_m^T PE_n$", "$PE_m^T W PE_n$, random $W$", "$PE_m^T W PE_n$, another $W$"]
-    figure = Figure(figsize=(WIDTH, 2.5))
-    axes = figure.subplots(1, 3, sharey=True)
-    for ax, matrix, title in zip(axes, matrices, titles, strict=True):
-        ax.imshow(pe @ matrix @ pe.T, cmap=SIGNED)
-        ax.set(xlabel="position $n$ (tokens)", title=title, xticks=[0, 30, 60], yticks=[0, 30, 60])
-    axes[0].set_ylabel("position $m$ (tokens)")
+    figure = sheet(2.5, 7.2)
+    for ax, matrix, title in zip(panels(figure, 3, sharex=True, sharey=True), matrices, titles, strict=True):
+        products = pe @ matrix @ pe.T
+        ax.imshow(products, **signed(products))
+        ax.set(xlabel="position $n$ (tokens)", ylabel="position $m$ (tokens)", title=title)
+        ax.set(xticks=[0, 30, 60], yticks=[0, 30, 60])
+        ax.label_outer()
+        frame(ax)
     return figure
 
 
@@ -106,39 +112,69 @@ def draw_projected_similarity(*, length: int = 64, dim: int = 64, seed: int = 0)
 def draw_nearest_twin(*, length: int = 10000, dims: tuple[int, ...] = (2, 4, 8, 64), base: float = 10000.0) -> Figure:
     """The closest pair of codes among all positions up to a distance, per square root of the number of pairs."""
     delta = np.arange(1, length)
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     ax = figure.subplots()
     styles = zip(dims, (OTHER, VERMILLION, GREEN, BLUE), ("-", "--", "-.", "-"), strict=False)
     for dim, colour, dash in styles:
         closest = closest_codes(length, dim, base)
         ax.loglog(delta, closest, color=colour, linestyle=dash, drawstyle="steps-post")
-        ax.annotate(f"$d = {dim}$", (length, closest[-1]), xytext=(3, 0), textcoords="offset points", va="center")
+        place = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "color": colour}
+        ax.annotate(f"$d = {dim}$", (length, closest[-1]), **place)
+    if length > 710 and 2 in dims:  # 710 is 113 turns of one rad per token but for 0.00006
+        low = closest_codes(length, 2, base)[709]
+        ax.annotate("710 = 2 · 355", (710, low), (-4, 8), textcoords="offset points", ha="right", color=OTHER)
     ax.set(xlabel="distances up to $\\Delta$ (tokens)", ylabel="smallest $|PE_m - PE_{m+\\Delta}|\\,/\\,\\sqrt{d/2}$")
     return figure
 
 
 def explore_code() -> Piece:
-    """The heat map of sinusoidal codes with a cursor, and the code at the cursor as bars."""
-    length, dim = 32, 16
+    """The heat map of sinusoidal codes with a cursor; the code at the cursor as bars, and each pair as a clock hand."""
+    length, dim, levels = 32, 16, 8
+    speeds = inverse_frequencies(dim).tolist()
     codes = sinusoidal_encoding(torch.arange(length), dim).tolist()
+    squares: dict[tuple[bool, int], str] = {}
+    for (m, row), c in product(enumerate(codes), range(dim)):
+        kind = row[c] < 0, round(abs(row[c]) * levels)
+        squares[kind] = squares.get(kind, "") + f"M{24 + 18 * c} {10 + 8 * m}h18v8h-18z"
     cells = "".join(
-        f'<rect x="{20 + 17 * c}" y="{10 + 8 * m}" width="17" height="8" fill="{BLUE if v >= 0 else VERMILLION}" '
-        f'fill-opacity="{abs(v):.2f}"></rect>'
-        for m, row in enumerate(codes)
-        for c, v in enumerate(row)
+        f'<path fill="{KEY_INK if negative else QUERY_INK}" fill-opacity="{level / levels:g}" d="{d}"></path>'
+        for (negative, level), d in sorted(squares.items())
+        if level
     )
     states = {}
     for m, row in enumerate(codes):
-        bars = "".join(f"M{350 + 17 * c} 140V{140 - 100 * v:.1f}" for c, v in enumerate(row))
-        states[m,] = {"cursor": {"y": 10 + 8 * m}, "bars": {"d": bars}}
-    svg = (
+        state = {"cursor": {"y": 10 + 8 * m}, "m": {"text": m}, "first": {"text": minus(f"{row[0]:.2f}")}}
+        for name, negative in (("above", False), ("below", True)):
+            bars = [f"M{33 + 18 * c} 70V{70 - 56 * v:.1f}" for c, v in enumerate(row) if (v < 0) is negative]
+            state[name] = {"d": "".join(bars) or "M0 0"}
+        for pair, speed in enumerate(speeds):
+            state[f"hand{pair}"] = {"style": f"--a:{math.degrees(m * speed) - 90:.1f}deg"}
+        states[m,] = state
+    colour_map = (
         cells
-        + '<rect x="18" width="276" height="8" fill="none" stroke="currentColor" stroke-width="2" data-part="cursor">'
+        + '<rect x="22" width="292" height="8" fill="none" stroke="currentColor" stroke-width="2" data-part="cursor">'
         + "</rect>"
-        + f'<path stroke="{BLUE}" stroke-width="11" data-part="bars"></path>'
-        + '<path d="M340 140h280" stroke="currentColor"></path>'
-        + label(156, 285, "dimension; positions downwards", anchor="middle")
-        + label(480, 285, "the code of the position", anchor="middle")
+        + label(168, 282, "number of the code", anchor="middle")
+        + f'<g transform="translate(14 138) rotate(-90)">{label(0, 0, "position, downwards", anchor="middle")}</g>'
     )
-    alt = "Heat map of 32 sinusoidal codes of 16 numbers with a cursor at position 5, and the code there as bars."
-    return Piece("code", alt, svg, (("position", tuple(map(str, range(length))), 5),), states)
+    hands = "".join(
+        f'<g transform="translate({51 + 72 * (pair % 4)} {172 + 78 * (pair // 4)})">'
+        '<circle r="27" fill="none" stroke="currentColor" opacity=".4"></circle>'
+        f'<g class="rp-turn" data-part="hand{pair}">{pointer(27, OTHER_INK)}</g>'
+        f'<text y="43" text-anchor="middle">pair {pair}</text></g>'
+        for pair in range(dim // 2)
+    )
+    now = (
+        f'<path stroke="{QUERY_INK}" stroke-width="12" data-part="above"></path>'
+        f'<path stroke="{KEY_INK}" stroke-width="12" data-part="below"></path>'
+        '<path d="M20 70h296" stroke="currentColor"></path>' + hands
+    )
+    views = (
+        View("Heat map of 32 sinusoidal codes of 16 numbers with a cursor.", colour_map, (320, 290)),
+        View("The code at the cursor as 16 bars, and its 8 pairs as clock hands of different speed.", now, (320, 296)),
+    )
+    said = (
+        'Position <b data-part="m"></b>: the fast hand of pair 0 stands at sine <b data-part="first"></b>. Each pair '
+        "of bars is the sine and the cosine of its hand."
+    )
+    return Piece("code", said, views, (("position", tuple(map(str, range(length))), 5),), states, play=0, pace=500)

@@ -4,7 +4,7 @@ from statistics import median
 
 from matplotlib.figure import Figure
 
-from figures.style import BLUE, GREEN, OTHER, VERMILLION, WIDTH, styled
+from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_phone, panels, sheet, styled
 from lab import results
 
 
@@ -12,8 +12,8 @@ from lab import results
 def draw_rotation_speed() -> Figure:
     """Ratio to clone of every library, eager, forward, at the first shape; one panel per layout."""
     rows = results.rows_of(results.stored(), shape=results.FIRST_SHAPE, direction="forward", mode="eager")
-    figure = Figure(figsize=(WIDTH, 3.2))
-    for ax, interleaved in zip(figure.subplots(1, 2, sharex=True), (True, False), strict=True):
+    figure = sheet(3.4, 6.4)
+    for ax, interleaved in zip(panels(figure, 2, sharex=True), (True, False), strict=True):
         ratios = {row["dtype"]: row["ratios"] for row in rows if row["interleaved"] is interleaved}
         names = sorted(ratios["float32"], key=ratios["float32"].get, reverse=True)
         names = [name for name in names if name not in results.NO_ROTATION]
@@ -21,7 +21,7 @@ def draw_rotation_speed() -> Figure:
             values = [ratios[dtype].get(name) for name in names]
             ax.plot(values, range(len(names)), marker, color=colour, label=dtype, fillstyle="none")
         ax.axvline(1, color="0.5", linestyle="--", linewidth=1)
-        ax.set_yticks(range(len(names)), names, fontsize=7)
+        ax.set_yticks(range(len(names)), names, fontsize=8)
         ax.get_yticklabels()[names.index("rope_lib")].set_weight("bold")
         ax.set(xscale="log", xlabel="time (clones)", xlim=(0.8, 150), ylim=(-0.6, len(names) - 0.4))
         ax.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
@@ -29,7 +29,7 @@ def draw_rotation_speed() -> Figure:
         ax.text(
             0.97, 0.97, "interleaved" if interleaved else "half-split", transform=ax.transAxes, ha="right", va="top"
         )
-    ax.legend(loc="center right", fontsize=7)
+    ax.legend(loc="center right", fontsize=8)
     return figure
 
 
@@ -38,7 +38,7 @@ def draw_linear_attention_speed() -> Figure:
     """Milliseconds against the length of the text, forward, both axes logarithmic."""
     rows = results.stored()["linear_attention"]
     lengths = [row["n"] for row in rows]
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     ax = figure.subplots()
     styles = {
         "softmax": ("softmax attention", BLUE, "o-"),
@@ -48,12 +48,17 @@ def draw_linear_attention_speed() -> Figure:
     for form, (label, colour, style) in styles.items():
         times = [row["forward"][form] for row in rows]
         ax.plot(lengths, times, style, color=colour, fillstyle="none")
-        ax.annotate(label, (lengths[-1], times[-1]), (6, 0), textcoords="offset points", color=colour, va="center")
+        if on_phone():
+            ax.lines[-1].set_label(label)
+        else:
+            ax.annotate(label, (lengths[-1], times[-1]), (6, 0), textcoords="offset points", color=colour, va="center")
     ax.set(xscale="log", yscale="log", xlabel="length of the text (tokens)", ylabel="time (ms)")
-    shown = [n for n in lengths if n != 4096]  # its label would touch that of 2048
+    shown = lengths[::2] if on_phone() else [n for n in lengths if n != 4096]  # its label would touch that of 2048
     ax.set_xticks(shown, [str(n) for n in shown])
     ax.set_xticks([], minor=True)
     ax.margins(x=0.03)
+    if on_phone():
+        ax.legend()
     return figure
 
 
@@ -67,7 +72,7 @@ def draw_steadiness() -> Figure:
         "temporaries": ("with temporaries", OTHER, "^", 0.12),
         "rope_lib": ("rope_lib", BLUE, "o", 0.0),
     }
-    figure = Figure(figsize=(WIDTH, 3.0))
+    figure = sheet(3.0)
     ax = figure.subplots()
     for form, (label, colour, marker, aside) in styles.items():
         for place, situation in enumerate(situations):
@@ -75,7 +80,8 @@ def draw_steadiness() -> Figure:
             ax.plot([place + aside] * len(times), times, marker, color=colour, fillstyle="none", markersize=4)
         medians = [median(found[situation][form]) for situation in situations]
         ax.plot([place + aside for place in range(len(situations))], medians, color=colour, linewidth=1, label=label)
-    ax.set_xticks(range(len(situations)), [name.replace(", ", ",\n") for name in situations])
+    pieces = (" ", "\n") if on_phone() else (", ", ",\n")
+    ax.set_xticks(range(len(situations)), [name.replace(*pieces) for name in situations], fontsize=8)
     ax.set(yscale="log", xlabel="busy programs beside", ylabel="time (clones)")
     ticks = [1, 2, 5, 10, 20, 50]
     ax.set_yticks(ticks, [str(tick) for tick in ticks])

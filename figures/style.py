@@ -1,16 +1,38 @@
-"""One look for every figure: width, size of type, colours with one meaning each."""
+"""One look for every figure: two widths, size of type, colours with one meaning each."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
-WIDTH = 6.4  # inches; every figure has this width
+WIDTH, NARROW_WIDTH = 6.4, 3.4  # inches; every figure has the first width, and a second form for phones
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe-Ito, 3:1 on white and on black
 QUERY, KEY, SCORE, OTHER = BLUE, VERMILLION, GREEN, PURPLE  # the same quantity has the same colour in the whole book
-MAP, SIGNED = "viridis", "cividis"
 DARK = "#111111"  # on light cells of a map; black itself would turn white with a dark theme
+GREY = "#595959"  # text that steps back
+
+# A line is a broad thing and needs 3:1; text needs 4.5:1. On a dark page both have the third colour.
+TEXT = {BLUE: "#005f99", VERMILLION: "#b34700", GREEN: "#00734f", PURPLE: "#a0447a"}
+ON_DARK = {"blue": "#5db8f0", "vermillion": "#ff8f4d", "green": "#34c99a", "purple": "#e39cc4", "grey": "#b0b0b0"}
+NAMES = {
+    colour.lower(): name
+    for pair, name in zip((*TEXT.items(), (GREY, GREY)), ON_DARK, strict=True)
+    for colour in pair
+}  # fmt: skip
+
+# Signed quantities: zero is the page itself, light or dark. What cannot be negative has the other map.
+MAP = "viridis"
+SIGNED = LinearSegmentedColormap.from_list(
+    "signed",
+    [(0, to_rgba(VERMILLION)), (0.5, to_rgba(VERMILLION, 0)), (0.5, to_rgba(BLUE, 0)), (1, to_rgba(BLUE))],
+)
 
 STYLE = {
     "figure.figsize": (WIDTH, 3.0),
@@ -32,6 +54,56 @@ STYLE = {
     "legend.frameon": False,
 }
 
+_narrow = ContextVar("narrow", default=False)
+
+
+@contextmanager
+def narrow_form() -> Iterator[None]:
+    """Inside, every draw_* draws the form for a phone: 3.4 inches wide, panels below each other."""
+    token = _narrow.set(True)
+    try:
+        yield
+    finally:
+        _narrow.reset(token)
+
+
+def on_phone() -> bool:
+    """Whether the form for a phone is wanted."""
+    return _narrow.get()
+
+
+def sheet(height: float, narrow_height: float | None = None) -> Figure:
+    """An empty figure; the heights in inches, the second one on a phone."""
+    return Figure(figsize=(NARROW_WIDTH, narrow_height or height) if on_phone() else (WIDTH, height))
+
+
+def panels(figure: Figure, count: int, **settings) -> np.ndarray:
+    """Axes beside each other, on a phone below each other."""
+    return figure.subplots(*((count, 1) if on_phone() else (1, count)), **settings)
+
+
+def frame(ax: Axes) -> None:
+    """A line around a map: its zero has no colour."""
+    ax.spines[:].set(visible=True, linewidth=0.6, color="0.5")
+
+
+def signed(values: np.ndarray) -> dict:
+    """Settings for imshow: zero in the middle of the map; rounding is no pattern."""
+    reach = max(float(np.nanmax(np.abs(values))), 1e-3)
+    return {"cmap": SIGNED, "vmin": -reach, "vmax": reach}
+
+
+def readable(figure: Figure) -> Figure:
+    """Give text a colour of 4.5:1 on white, of the same name as the line that it belongs to."""
+    by_colour = {colour.lower(): text for colour, text in TEXT.items()}
+    for text in figure.findobj(Text):
+        colour = to_hex(text.get_color())
+        red, green, blue = colour[1:3], colour[3:5], colour[5:7]
+        if red == green == blue and colour not in ("#000000", "#ffffff", DARK):
+            text.set_color(GREY)
+        text.set_color(by_colour.get(colour, text.get_color()))
+    return figure
+
 
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     """Run a draw_* function under STYLE and nothing else, whatever the reader has set."""
@@ -41,6 +113,6 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
         with mpl.rc_context():
             mpl.rcdefaults()
             mpl.rcParams.update(STYLE)
-            return draw(**parameters)
+            return readable(draw(**parameters))
 
     return wrapper

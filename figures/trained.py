@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from figures.interactive import Piece, label
-from figures.style import BLUE, GREEN, OTHER, VERMILLION, WIDTH, styled
+from figures.interactive import QUERY_INK, Piece, View, label
+from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_phone, panels, sheet, styled
 from lab.experiments import energies, rescued, runs_of, shipped
 
 NAMES = {"none": "none", "learned": "learned table", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
@@ -19,7 +19,7 @@ LOOKS = {
 def draw_rescue() -> Figure:
     """The loss of the shipped model by position, as it is, cropped, and with the speeds of each method."""
     edges, losses = rescued()
-    figure = Figure(figsize=(WIDTH, 3.2))
+    figure = sheet(3.2)
     ax = figure.subplots()
     looks = {"as it is": ("black", "-"), "cropped": (GREEN, "-"), "linear": (OTHER, ":"),
              "NTK-aware": (VERMILLION, "--"), "by parts": (BLUE, "-."), "YaRN": (BLUE, ":")}  # fmt: skip
@@ -34,7 +34,7 @@ def draw_rescue() -> Figure:
             color=colour,
             fontsize=8,
         )
-    names = [f"{a} to {b}" for a, b in pairwise(edges)]
+    names = [f"{a}\nto {b}" if on_phone() else f"{a} to {b}" for a, b in pairwise(edges)]
     ax.set_xticks(range(len(names)), names)
     ax.axvspan(-0.4, 1.5, color="0.5", alpha=0.12, linewidth=0)
     ax.set(xlabel="position (bytes); shaded: trained", ylabel="loss (nats per byte)", xlim=(-0.4, len(names) - 0.2))
@@ -56,7 +56,7 @@ def draw_linear_encodings() -> Figure:
 
 
 def _dots(experiment: str, names: dict[str, str], looks: dict[str, tuple[str, str]]) -> Figure:
-    figure = Figure(figsize=(WIDTH, 3.2))
+    figure = sheet(3.2)
     ax = figure.subplots()
     groups = ["32 to 64\n(trained)", "64 to 128", "128 to 256", "256 to 512"]
     for j, (encoding, (colour, marker)) in enumerate(looks.items()):
@@ -66,7 +66,7 @@ def _dots(experiment: str, names: dict[str, str], looks: dict[str, tuple[str, st
             places = [group + 0.15 * (j - 2) + 0.02 * (seed - 2) for group in range(len(values))]
             name = None if seed else names[encoding]
             ax.plot(places, values, marker, color=colour, markersize=4, markerfacecolor="none", label=name)
-    ax.set_xticks(range(len(groups)), groups)
+    ax.set_xticks(range(len(groups)), [name.replace(" to", "\nto") if on_phone() else name for name in groups])
     ax.set(xlabel="position (bytes)", ylabel="loss (nats per byte)")
     ax.legend(ncols=2)
     return figure
@@ -75,7 +75,7 @@ def _dots(experiment: str, names: dict[str, str], looks: dict[str, tuple[str, st
 @styled
 def draw_learning() -> Figure:
     """The loss while learning: five seeds of each encoding."""
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     ax = figure.subplots()
     for encoding, (colour, _) in LOOKS.items():
         chosen = [run for run in runs_of("encodings") if run["settings"]["encoding"] == encoding]
@@ -90,7 +90,7 @@ def draw_learning() -> Figure:
 @styled
 def draw_trained_speeds() -> Figure:
     """Each speed after training over its start, for each seed."""
-    figure = Figure(figsize=(WIDTH, 2.5))
+    figure = sheet(2.5)
     ax = figure.subplots()
     for run in runs_of("speeds"):
         ax.plot(range(len(run["speed_ratios"])), run["speed_ratios"], "o", color=BLUE, markersize=4, alpha=0.7)
@@ -104,8 +104,8 @@ def draw_heads() -> Figure:
     """The head that looks five places back: its attention, and the energy of its pairs for each seed."""
     runs = runs_of("heads")
     clearest = max(runs, key=lambda run: run["looks"])
-    figure = Figure(figsize=(WIDTH, 2.8))
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.2))
+    figure = sheet(2.8, 5.2)
+    left, right = panels(figure, 2, **{"height_ratios" if on_phone() else "width_ratios": (1, 1.2)})
     image = left.imshow(clearest["map"], vmin=0, vmax=1)
     left.set(xlabel="key at position", ylabel="query at position")
     figure.colorbar(image, ax=left, label="attention", shrink=0.8)
@@ -120,15 +120,15 @@ def draw_energy() -> Figure:
     """The share of each pair in the energy of each head of the shipped model, on its trained length."""
     model, texts = shipped()
     shares = energies(model, texts[:, :128])
-    figure = Figure(figsize=(WIDTH, 2.8))
+    figure = sheet(2.8)
     ax = figure.subplots()
     image = ax.imshow(shares.flatten(0, 1), vmin=0, aspect="auto")
     layers, heads, pairs = shares.shape
     for layer in range(1, layers):
         ax.axhline(layer * heads - 0.5, color="white", linewidth=1)
     names = [f"layer {layer + 1}, head {head + 1}" for layer in range(layers) for head in range(heads)]
-    ax.set_yticks(range(len(names)), names, fontsize=7)
-    ax.set_xticks(range(pairs))
+    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.set_xticks(range(0, pairs, 3 if on_phone() else 1))
     ax.set(xlabel="pair $i$ (0 is the fastest)")
     figure.colorbar(image, ax=ax, label="share of the energy")
     return figure
@@ -139,18 +139,20 @@ def explore_rescue() -> Piece:
     edges, losses = rescued()
     methods, states = tuple(losses), {}
     for i, method in enumerate(methods):
-        states[i,] = {
-            "loss": {"d": "".join(f"M{90 + 100 * j} 240V{240 - 45 * x:.1f}" for j, x in enumerate(losses[method]))}
-        }
+        bars = "".join(f"M{40 + 60 * j} 240V{240 - 45 * x:.1f}" for j, x in enumerate(losses[method]))
+        states[i,] = {"loss": {"d": bars}, "method": {"text": method}, "last": {"text": f"{losses[method][-1]:.2f}"}}
         states[i,] |= {f"v{j}": {"text": f"{x:.2f}"} for j, x in enumerate(losses[method])}
     between = tuple(enumerate(pairwise(edges)))
     svg = (
-        f'<path d="M40 {240 - 45 * losses["as it is"][1]:.1f}H560" stroke="currentColor" stroke-dasharray="4 4"></path>'
-        f'<path stroke="{BLUE}" stroke-width="46" data-part="loss"></path>'
-        '<path d="M40 240H560" stroke="currentColor"></path>'
-        + "".join(label(90 + 100 * j, 262, f"{a}–{b}", anchor="middle") for j, (a, b) in between)
-        + "".join(label(90 + 100 * j, 30, part=f"v{j}", anchor="middle") for j in range(len(edges) - 1))
-        + label(560, 284, "position (bytes); dashed: the loss at the end of the trained length", anchor="end")
+        f'<path d="M10 {240 - 45 * losses["as it is"][1]:.1f}H310" stroke="currentColor" stroke-dasharray="4 4"></path>'
+        f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="34" data-part="loss"></path>'
+        '<path d="M10 240H310" stroke="currentColor"></path>'
+        + "".join(label(40 + 60 * j, 258, f"{a}–", anchor="middle") for j, (a, _) in between)
+        + "".join(label(40 + 60 * j, 274, f"{b}", anchor="middle") for j, (_, b) in between)
+        + "".join(label(40 + 60 * j, 24, part=f"v{j}", anchor="middle") for j in range(len(edges) - 1))
+        + label(310, 294, "bytes; dashed: loss at the end of training", anchor="end")
     )  # fmt: skip
-    alt = "Five bars, the loss of the shipped model by position, as it is: they grow beyond the trained 128 bytes."
-    return Piece("rescue", alt, svg, (("method", methods, 0),), states, size=(640, 292))
+    alt = "Five bars, the loss of the shipped model by position; the first two lie within the trained 128 bytes."
+    said = 'Method “<b data-part="method"></b>”: at the last positions the loss is <b data-part="last"></b>.'
+    sliders = (("method", methods, 0),)
+    return Piece("rescue", said, (View(alt, svg, (320, 302)),), sliders, states, buttons=(0,))

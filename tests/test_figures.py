@@ -2,13 +2,17 @@
 
 import json
 import math
-from itertools import combinations
+import re
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 import torch
 from conftest import ROOT
+from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.text import Text
 
 import figures.decay
 import figures.family
@@ -21,12 +25,12 @@ import figures.quick
 import figures.rotation
 import figures.sinusoidal
 import figures.speed
-from figures.__main__ import OUT, all_figures, svg
+from figures.__main__ import DARK_PAGE, OUT, all_figures, narrow_figures, svg
 from figures.layouts import VECTOR
 from figures.linear import linear_weights
 from figures.rotation import score_tables
 from figures.sinusoidal import clock
-from figures.style import WIDTH
+from figures.style import MAP, NAMES, NARROW_WIDTH, ON_DARK, SIGNED, TEXT, WIDTH, narrow_form
 from lab import results
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
@@ -133,6 +137,13 @@ def test_decay_families_are_the_plain_loop():
         for line, (dim, base) in zip(panel.lines, family, strict=True):
             first = np.mean(np.abs(reference.partial_sums(1, dim, base))) / ((dim / 2 + 1) / 2)
             assert line.get_ydata()[0] == pytest.approx(first)
+    centres, found = figures.decay.middle_and_band(8, 100.0, reach=40, bins=4)
+    loop = {m: np.mean(np.abs(reference.partial_sums(m, 8, 100.0))) / 2.5 for m in range(1, 40)}
+    edges = [1, 3, 6, 16, 40]
+    assert centres.tolist() == pytest.approx([math.sqrt(a * (b - 1)) for a, b in pairwise(edges)])
+    for column, (a, b) in zip(found.T.tolist(), pairwise(edges), strict=True):
+        values = [loop[m] for m in range(a, b)]
+        assert column == pytest.approx([np.median(values), min(values), max(values)])
 
 
 def test_bounds_hold_and_the_score_is_the_plain_loop():
@@ -176,9 +187,13 @@ def test_linear_weights_are_the_plain_loop():
         assert tables["none"][m].tolist() == pytest.approx([w / sum(plain) for w in plain])
         assert tables["both"][m].tolist() == pytest.approx([w / sum(rotated) for w in rotated])
         assert tables["numerator"][m].tolist() == pytest.approx([w / sum(plain) for w in rotated])
-    panel = axes(figures.linear.draw_linear_weights())[2].images[0].get_array()
+    drawn = axes(figures.linear.draw_linear_weights())
+    panel = drawn[2].images[0].get_array()
     assert panel[40, 3] == pytest.approx(41 * linear_weights()["numerator"][40, 3].item())
     assert panel.mask[3, 40]
+    for bars, weights in zip(drawn[3:], linear_weights().values(), strict=True):
+        assert [bar.get_height() for bar in bars.patches] == pytest.approx((41 * weights[40, :41]).tolist())
+        assert bars.texts[0].get_text() == f"{int((weights[40] < 0).sum())} of 41 negative"
 
 
 def test_row_sums():
@@ -219,20 +234,32 @@ def test_recall_is_the_plain_loop():
 
 def test_score_family():
     panels = axes(figures.family.draw_score_family())
-    scores = {ax.texts[0].get_text(): np.array(ax.images[0].get_array()) for ax in panels}
-    plain = scores["no position"]
+    titled = {panels.index(ax): ax.get_title(loc="left") for ax in panels if ax.get_title(loc="left")}
+    equal, scores = (
+        {name: np.array(panels[place + down].images[0].get_array()) for place, name in titled.items()}
+        for down in (0, 4)
+    )
+    assert len(scores) == 8
     steps = np.abs(np.subtract.outer(np.arange(24), np.arange(24)))
-    assert np.allclose(scores["ALiBi"] - plain, -0.25 * steps)
-    five = scores["T5"] - 4 * plain  # T5 does not divide by the root of d = 16
+    assert np.allclose(scores["ALiBi"] - scores["no position"], -0.25 * (steps - steps.mean()))
+    five = scores["T5"] - 4 * scores["no position"]  # T5 does not divide by the root of d = 16
     assert np.allclose(five[1:, 1:], five[:-1, :-1])
-    assert np.linalg.matrix_rank(scores["RoPE"]) == 16
     generator, double = torch.Generator().manual_seed(5), torch.float64
     q, k = (
         sum(c * torch.randn(rows, 16, generator=generator, dtype=double) for c, rows in ((1, 1), (0.5, 24))).tolist()
         for _ in range(2)
     )
-    assert plain[7, 3] == pytest.approx(reference.dot(q[7], k[3]) / 4)
-    assert scores["RoPE"][7, 3] == pytest.approx(reference.score(q[7], k[3], 7, 3, interleaved=True) / 4)
+    turned = [[reference.score(a, b, m, n, interleaved=True) / 4 for n, b in enumerate(k)] for m, a in enumerate(q)]
+    for name, loop in (("no position", [[reference.dot(a, b) / 4 for b in k] for a in q]), ("RoPE", turned)):
+        assert np.allclose(scores[name], loop - np.mean(loop)), name
+    # One word repeated: nothing without a position, and stripes under every encoding but TUPE.
+    assert np.abs(equal.pop("no position")).max() < 1e-12
+    striped = {name: np.allclose(table[1:, 1:], table[:-1, :-1]) for name, table in equal.items()}
+    assert [name for name in striped if not striped[name]] == ["TUPE"]
+    assert min(np.ptp(table) for table in equal.values()) > 1
+    for ax in panels:
+        low, high = ax.images[0].get_clim()
+        assert low == -high
 
 
 def test_entry_points_name_each_method_where_it_acts():
@@ -261,10 +288,10 @@ def test_t5_buckets():
 
 
 def test_clipping_bleu_shows_the_printed_numbers():
-    line = axes(figures.family.draw_clipping_bleu())[0].lines[0]
-    assert list(line.get_ydata()) == [12.5, 25.5, 25.8, 25.9, 25.8, 25.9, 25.8]
-    ticks = [tick.get_text() for tick in axes(figures.family.draw_clipping_bleu())[0].get_xticklabels()]
-    assert ticks == ["0", "1", "2", "4", "16", "64", "256"]
+    ax = axes(figures.family.draw_clipping_bleu())[0]
+    assert [bar.get_height() for bar in ax.patches] == [12.5, 25.5, 25.8, 25.9, 25.8, 25.9, 25.8]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1", "2", "4", "16", "64", "256"]
+    assert ax.get_ylim()[0] == 0
 
 
 def test_speed_pictures_show_the_stored_results():
@@ -366,16 +393,16 @@ def test_complex_numbers():
 
 
 def test_rotation_blocks():
-    for m, ax in zip(
-        (0, 7), axes(figures.rotation.draw_rotation_blocks(positions=(0, 7), dim=4, base=10)), strict=True
-    ):
-        shown = np.ma.filled(ax.images[0].get_array(), np.nan)
-        columns = [reference.rotate([float(j == r) for r in range(4)], m, interleaved=True, base=10) for j in range(4)]
-        expected = np.array(columns).T
-        assert np.isnan(shown[:2, 2:]).all()
-        assert np.isnan(shown[2:, :2]).all()
-        for block in (slice(0, 2), slice(2, 4)):
-            assert np.allclose(shown[block, block], expected[block, block], rtol=0, atol=1e-12)
+    left, right = axes(figures.rotation.draw_rotation_blocks(positions=(0, 7), dim=4, base=10, shown=7))
+    columns = [reference.rotate([float(j == r) for r in range(4)], 7, interleaved=True, base=10) for j in range(4)]
+    shown = [float(text.get_text().replace("−", "-")) for text in left.texts]
+    assert np.allclose(np.reshape(shown, (4, 4)), np.array(columns).T, rtol=0, atol=0.005)
+    hands = iter(right.lines)
+    for pair in range(2):
+        for m in (0, 7):
+            (x, x_end), (y, y_end) = next(hands).get_data()
+            angle = np.angle(complex(x_end - x, y - y_end))  # rows are counted downwards
+            assert np.exp(1j * angle) == pytest.approx(np.exp(1j * m * reference.inverse_frequency(pair, 4, base=10)))
 
 
 def test_scores_of_rotations_that_do_not_commute_are_not_relative():
@@ -391,21 +418,124 @@ def drawn():
     return all_figures()
 
 
-def test_stored_svg_files_are_up_to_date(drawn):
+@pytest.fixture(scope="module")
+def narrow():
+    return narrow_figures()
+
+
+def test_stored_svg_files_are_up_to_date(drawn, narrow):
     stored = {path.stem: path.read_text(encoding="utf-8") for path in OUT.glob("*.svg")}
-    assert set(stored) == set(drawn)
-    for name, figure in drawn.items():
+    assert set(stored) == set(drawn | narrow)
+    for name, figure in (drawn | narrow).items():
         assert svg(figure) == stored[name], f"{name}.svg is stale: run `make figures`"
 
 
-def test_house_style(drawn):
-    for name, figure in drawn.items():
-        assert figure.get_figwidth() == WIDTH, name
+def test_house_style(drawn, narrow):
+    for name, figure in (drawn | narrow).items():
+        assert figure.get_figwidth() == (NARROW_WIDTH if name.endswith(".narrow") else WIDTH), name
         assert figure._suptitle is None, name
         for ax in axes(figure):
             together = ax.get_shared_x_axes().get_siblings(ax)  # ax itself and what shares its x axis
             labelled = figure._supxlabel is not None or any(other.get_xlabel() for other in together)
             assert labelled or not (ax.axison and len(ax.get_xticks())), f"{name}: an x axis says nothing"
+
+
+def written(figure):
+    return [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
+
+
+def test_every_figure_has_a_form_for_a_phone(drawn, narrow):
+    assert {f"{name}.narrow" for name in drawn} == set(narrow)
+    for name, figure in (drawn | narrow).items():
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        figure.draw(renderer)
+        for text in written(figure):
+            assert text.get_fontsize() >= 8, (name, text.get_text())
+        names = [part for ax in figure.axes for part in (*ax.texts, ax.title, ax._left_title)]
+        names += [axis.label for ax in figure.axes if ax.axison for axis in (ax.xaxis, ax.yaxis)]
+        for text in (text for text in names if text.get_text().strip()):
+            place = text.get_window_extent(renderer)
+            off = max(-place.x0, place.x1 - figure.bbox.width, -place.y0, place.y1 - figure.bbox.height)
+            assert off < 3, (name, text.get_text())
+
+
+def test_a_form_for_a_phone_shows_the_same_numbers(drawn, narrow):
+    def numbers(figure):
+        found = [np.ma.filled(image.get_array(), np.nan) for ax in axes(figure) for image in ax.images]
+        found += [line.get_ydata() for ax in axes(figure) for line in ax.lines]
+        return sorted(np.round(np.asarray(part, float), 9).tobytes() for part in found)
+
+    for name in set(drawn) - {"entry_points", "where_it_sits", "book_map"}:  # drawings, not data
+        assert numbers(drawn[name]) == numbers(narrow[f"{name}.narrow"]), name
+
+
+def luminance(colour):
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in to_rgb(colour)]
+    return np.dot(linear, (0.2126, 0.7152, 0.0722))
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_is_readable_on_light_and_dark_pages(drawn, narrow):
+    """WCAG AA: 4.5 for text, 3 for lines, computed from the colours that are used."""
+    light, dark = "#ffffff", "#14181e"  # the theme's pages
+    css = (ROOT / "_ext" / "static" / "rope_book.css").read_text()
+    assert dict(re.findall(r"--rb-(blue|vermillion|green|purple|grey): (#\w+)", css)) == ON_DARK
+    assert dict(re.findall(r"--rb-(\w+):(#\w+)", DARK_PAGE)) == ON_DARK
+    for colour, text in TEXT.items():
+        assert contrast(colour, light) >= 3 or colour == "#CC79A7", colour
+        assert contrast(text, light) >= 4.5
+        assert contrast(ON_DARK[NAMES[colour.lower()]], dark) >= 4.5
+        assert NAMES[colour.lower()] == NAMES[text]
+    for name, figure in (drawn | narrow).items():
+        for text in written(figure):
+            colour = to_hex(text.get_color())
+            if name.startswith("shuffled_attention") and text.axes and text in text.axes.texts:  # a number in its cell
+                cell = colormaps[MAP](float(text.get_text()))
+                assert contrast(colour, cell[:3]) >= 4.5, (name, text.get_text())
+            else:  # black turns white on a dark page
+                assert colour == "#000000" or (colour in NAMES and contrast(colour, light) >= 4.5), (name, colour)
+
+
+def test_signed_quantities_have_one_map_and_the_others_another(drawn):
+    for name, figure in drawn.items():
+        for image in (image for ax in axes(figure) for image in ax.images):
+            low, high = image.get_clim()
+            values = np.ma.compressed(np.ma.masked_invalid(image.get_array()))
+            if values.min() < 0:
+                assert image.get_cmap() is SIGNED or image.get_cmap() == SIGNED, name
+                assert low == -high, name
+            else:
+                assert image.get_cmap().name == (MAP if low == 0 else "signed"), name
+    assert [SIGNED(x)[3] for x in (0.0, 1.0)] == [1, 1]
+    assert SIGNED(0.5)[3] < 0.01
+
+
+def test_variables_stand_for_every_colour_of_a_name(drawn):
+    text = svg(drawn["any_distance"])
+    assert "var(--rb-blue, #0072b2)" in text  # the line
+    assert "var(--rb-blue, #005f99)" in text  # its name
+    assert not re.search(r"(?<!, )#(?:0072b2|005f99|d55e00|b34700|009e73|00734f)", text.replace(DARK_PAGE, ""))
+
+
+def test_letters_are_the_same_in_every_figure():
+    """The pages keep each outline once."""
+    outlines = {}
+    for path in OUT.glob("*.svg"):
+        for letter, outline in re.findall(r'<path id="(DejaVu[^"]+)"([^>]*)/>', path.read_text(encoding="utf-8")):
+            outline = " ".join(outline.split())
+            assert outlines.setdefault(letter, outline) == outline, (path.name, letter)
+
+
+def test_the_narrow_entry_points_stay_on_the_page():
+    with narrow_form():
+        figure = figures.family.draw_entry_points()
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    frames = [text.get_window_extent(renderer) for text in axes(figure)[0].texts if text.get_text()]
+    assert not any(one.overlaps(other) for one, other in combinations(frames, 2))
 
 
 def test_the_idea_shows_one_angle_three_times():
