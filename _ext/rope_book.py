@@ -1,7 +1,7 @@
 """The book's own Sphinx extension: figures in the theme's colours, folds, notebooks that travel, local MathJax.
 
 Its other parts: statements.py reads theorems and exercises, theorem_index.py lists them, source_map.py lists what the
-chapters cover of the five documents, counts.py counts.
+chapters cover of the five documents, counts.py counts, reading.py keeps a page readable on any screen and aloud.
 """
 
 import ast
@@ -104,19 +104,27 @@ def bibliography_anchors(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 class InlineFigures(SphinxPostTransform):
-    """In HTML, replace the picture of figure `fig-name` by figures/out/name.svg, drawn in the colours of the theme."""
+    """In HTML, replace the picture of figure `fig-name` by figures/out/name.svg, drawn in the colours of the theme.
+
+    The form for a phone, name.narrow.svg, stands beside it; the style sheet shows one of the two.
+    """
 
     default_priority = 10
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
+        letters = set()
         for figure in self.document.findall(nodes.figure):
             name = next((i.removeprefix("fig-").replace("-", "_") for i in figure["ids"] if i.startswith("fig-")), None)
             path = FIGURES / f"{name}.svg"
             image = next(iter(figure.findall(nodes.image)), None)
             if image is not None and path.exists():
                 markup = inline_svg(path.read_text(encoding="utf-8"), name, image.get("alt", ""))
-                image.replace_self(nodes.raw("", markup, format="html"))
+                if (narrow := path.with_suffix(".narrow.svg")).exists():
+                    phone = inline_svg(narrow.read_text(encoding="utf-8"), f"{name}-n", image.get("alt", ""))
+                    markup += phone.replace('class="rb-figure', 'class="rb-narrow rb-figure', 1)
+                markup = each_letter_once(markup, letters)
+                image.replace_self(nodes.raw("", f'<div class="rb-drawing">{markup}</div>', format="html"))
 
 
 def inline_svg(text: str, name: str, alt: str) -> str:
@@ -125,6 +133,18 @@ def inline_svg(text: str, name: str, alt: str) -> str:
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
     return re.sub(r"<svg ", f'<svg class="rb-figure" role="img" aria-label="{html.escape(alt)}" ', svg, count=1)
+
+
+def each_letter_once(markup: str, letters: set[str]) -> str:
+    """The outlines of letters are the same in every figure: a page needs them once, in the figure that comes first."""
+
+    def first(outline: re.Match) -> str:
+        new = outline[1] not in letters
+        letters.add(outline[1])
+        return outline[0] if new else ""
+
+    markup = re.sub(r'(\bid="|href="#)[\w-]*?-(DejaVu[\w-]+")', r"\1\2", markup)
+    return re.sub(r'<path id="(DejaVu[^"]+)"[^>]*/>', first, markup)
 
 
 def number_figures_of_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -236,7 +256,8 @@ def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect the parts."""
-    for part in ("statements", "theorem_index", "source_map", "counts", "live", "cards", "head"):
+    parts = "statements", "theorem_index", "source_map", "counts", "live", "reading", "cards", "head"
+    for part in (*parts, "foot", "sections"):
         app.setup_extension(part)
     app.add_directive("api-reference", ApiReference)
     app.add_post_transform(InlineFigures)

@@ -1,4 +1,4 @@
-"""The built pages in a real browser: from disk and from a server, light and dark, wide and narrow."""
+"""The built pages in a real browser: from disk and from a server, light and dark; test_access.py looks closer."""
 
 import functools
 import http.server
@@ -48,39 +48,6 @@ def test_page_needs_nothing_from_outside_and_works(name, from_server, browser, s
         print(f"{name}: {len(visit.requests)} requests, all to the book")
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_no_equation_of_the_text_hides_its_number(name, browser):
-    """On a desktop each displayed equation fits beside its number; wide outputs of cells may scroll."""
-    with Visit(browser, f"{HTML.as_uri()}/{name}") as visit:
-        hidden = visit.page.evaluate(
-            """() => [...document.querySelectorAll('article div.math mjx-container[display=true]')]
-                .filter(node => !node.closest('.cell_output') && node.scrollWidth > node.clientWidth + 1)
-                .map(node => node.closest('div.math').textContent.slice(0, 80))"""
-        )
-        assert hidden == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_nothing_is_out_of_reach_on_a_phone(name, browser):
-    with Visit(browser, f"{HTML.as_uri()}/{name}", width=360) as visit:
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
-        unreachable = visit.page.evaluate(
-            """() => [...document.querySelectorAll('article *')].filter(node => {
-                const box = node.getBoundingClientRect();
-                if (!box.width || !box.height || (box.right <= 361 && box.left >= -1)) return false;
-                if (getComputedStyle(node).position === 'absolute' || node.closest('mjx-assistive-mml')) return false;
-                if (node.ownerSVGElement) return false;  // clipped by its <svg>, which is looked at itself
-                for (let up = node; up.tagName !== 'ARTICLE'; up = up.parentElement) {
-                    const frame = up.getBoundingClientRect();
-                    const scrolls = ['auto', 'scroll'].includes(getComputedStyle(up).overflowX);
-                    if (scrolls && frame.right <= 361 && box.left + up.scrollLeft >= frame.left - 20) return false;
-                }
-                return true;
-            }).map(node => node.outerHTML.slice(0, 150))"""
-        )
-        assert unreachable == []
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_figures_follow_the_theme(scheme, browser):
     def luminance(colour):
@@ -93,7 +60,7 @@ def test_figures_follow_the_theme(scheme, browser):
         assert (luminance(ink) > 170) is (scheme == "dark")
         assert (luminance(paper) < 80) is (scheme == "dark")
         assert abs(luminance(ink) - luminance(paper)) > 120
-        widths = visit.page.locator("svg.rb-figure").evaluate_all(
+        widths = visit.page.locator("svg.rb-figure:not(.rb-narrow)").evaluate_all(
             "all => all.map(one => one.getBoundingClientRect().width)"
         )
         assert len(widths) >= 5

@@ -1,0 +1,172 @@
+"""What makes a page easy to read, on any screen and aloud: folds that say what they hide, and text that keeps together.
+
+What depends on the width of the screen is in reading.js: equations that break, and areas that scroll and say so.
+"""
+
+import ast
+import re
+
+import in_page
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput, visit_HideCellInput
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.writers.html5 import HTML5Translator
+from statements import HEAD, open_texts
+
+COLUMNS = 76  # of code, which fit beside both sidebars in the size of type that code has
+CLOSING = re.compile(r"[.,;:!?)\]”’'%…–-]+")
+OPENING = re.compile(r"[(\[“‘]+$")
+CHINESE = re.compile(r"[\u4e00-\u9fff][\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]*")  # with its punctuation
+TAG = re.compile(r"\s*\\tag\{(.*?)\}")
+
+
+# -- Folds -------------------------------------------------------------------------------------------------------------
+
+
+def name_solutions(app: Sphinx, doctree: nodes.document) -> None:
+    """A page has several folds "Solution"; read aloud, each says whose it is."""
+    exercise = ""
+    for node in doctree.findall(lambda node: isinstance(node, nodes.block_quote | nodes.raw)):
+        if isinstance(node, nodes.block_quote) and "rb-exercise" in node["classes"]:
+            exercise = HEAD.match(next(node.findall(nodes.strong)).astext())[2]
+        elif isinstance(node, nodes.raw) and exercise:
+            text = re.sub(
+                r"<summary>(Solution|Hint)</summary>",
+                rf'<summary aria-label="\1 of exercise {exercise}">\1</summary>',
+                node.astext(),
+            )
+            node.rawsource, node[:] = text, [nodes.Text(text)]
+
+
+def name_cells(app: Sphinx, doctree: nodes.document) -> None:
+    """A hidden cell says what it is; the call that draws a figure goes below the figure, into a fold of its own."""
+    for cell in doctree.findall(nodes.container):
+        if cell.get("nb_element") != "cell_code" or not cell.children:
+            continue
+        code = cell[0]
+        source = next((block.astext() for block in code.findall(nodes.literal_block)), "")
+        if cell.get("hide_mode") == "input" and cell["prompt_show"] == "Show code cell {type}":
+            lines = source.strip().splitlines()
+            size = f"({len(lines)} lines)" if len(lines) > 1 else "(1 line)"
+            what = "setup" if is_setup(source) else "code"
+            cell["prompt_show"] = f"Setup {size}" if what == "setup" else f"Show the code {size}"
+            cell["prompt_hide"] = f"Hide the {what}"
+        elif len(cell) > 1 and draws(source):
+            cell.remove(code)
+            begin = '<details class="rb-source"><summary>Code of this figure</summary>'
+            cell += [nodes.raw("", begin, format="html"), code, nodes.raw("", "</details>", format="html")]
+
+
+def is_setup(source: str) -> bool:
+    """Whether a cell prepares the notebook: most of its statements, or its first lines, are for that."""
+    kinds = [isinstance(statement, ast.Import | ast.ImportFrom) for statement in in_page.statements(source)]
+    return source.startswith("%matplotlib") or 2 * sum(kinds) > len(kinds)
+
+
+def draws(source: str) -> bool:
+    """Whether a cell only asks for a figure or a piece: figures.rotation.draw_aliases()."""
+    match in_page.statements(source):
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="figures")))))]:
+            return True
+    return False
+
+
+def visit_fold(writer: HTML5Translator, node: HideCodeCellNode) -> None:
+    """Without the label "Toggle hidden content", which is read in the place of the words that one sees."""
+    begin = len(writer.body)
+    visit_HideCellInput(writer, node)
+    writer.body[begin:] = [part.replace(' aria-label="Toggle hidden content"', "") for part in writer.body[begin:]]
+
+
+def visit_citation(writer: HTML5Translator, node: nodes.citation) -> None:
+    """An entry of the bibliography is an item of its list; what docutils calls it is obsolete."""
+    begin = len(writer.body)
+    HTML5Translator.visit_citation(writer, node)
+    writer.body[begin:] = [part.replace('role="doc-biblioentry"', 'role="listitem"') for part in writer.body[begin:]]
+
+
+# -- Text --------------------------------------------------------------------------------------------------------------
+
+
+class KeepTogether(SphinxPostTransform):
+    """A formula in a line, with the brackets and the full stop that touch it."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for formula in list(self.document.findall(nodes.math)):
+            line = formula.parent
+            place = line.index(formula)
+            before = line[place - 1] if place else None
+            behind = line[place + 1] if place + 1 < len(line) else None
+            opening = OPENING.search(before) if isinstance(before, nodes.Text) else None
+            closing = CLOSING.match(behind) if isinstance(behind, nodes.Text) else None
+            if not opening and not closing:
+                continue
+            whole = nodes.inline("", "", classes=["rb-together"])
+            line[place] = whole
+            if opening:
+                whole += nodes.Text(opening[0])
+                line[place - 1] = nodes.Text(before[: opening.start()])
+            whole += formula
+            if closing:
+                whole += nodes.Text(closing[0])
+                line[place + 1] = nodes.Text(behind[closing.end() :])
+
+
+class NumberBeside(SphinxPostTransform):
+    r"""Takes the number of an equation, \tag{4.1}, out of it: on a narrow screen it goes below."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for equation in list(self.document.findall(nodes.math_block)):
+            if tag := TAG.search(equation.astext()):
+                text = TAG.sub("", equation.astext())
+                whole = nodes.container("", classes=["rb-equation"])
+                equation.replace_self(whole)
+                equation.rawsource, equation[:] = text, [nodes.Text(text)]
+                whole += [equation, nodes.inline("", f"({tag[1]})", classes=["rb-number"])]
+
+
+class MarkChinese(SphinxPostTransform):
+    """Chinese words say that they are Chinese: another voice reads them, and other glyphs show them."""
+
+    default_priority = 910
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for text in list(open_texts(self.document)):
+            parts, done = [], 0
+            for words in CHINESE.finditer(text):
+                parts += [nodes.Text(text[done : words.start()]), nodes.inline("", words[0], classes=["language-zh"])]
+                done = words.end()
+            if parts:
+                text.parent.replace(text, [*parts, nodes.Text(text[done:])])
+
+
+class MarkWideCode(SphinxPostTransform):
+    """Code with longer lines than fit is set smaller."""
+
+    default_priority = 910
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for block in self.document.findall(nodes.literal_block):
+            if max(map(len, block.astext().splitlines()), default=0) > COLUMNS:
+                block["classes"].append("rb-wide")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
+    app.add_node(nodes.citation, override=True, html=(visit_citation, HTML5Translator.depart_citation))
+    app.add_js_file("reading.js", loading_method="defer", priority=400)  # before MathJax, whose turns it sets
+    app.connect("doctree-read", name_solutions, priority=900)  # when statements are read, and cells in their folds
+    app.connect("doctree-read", name_cells, priority=900)
+    for transform in (KeepTogether, NumberBeside, MarkChinese, MarkWideCode):
+        app.add_post_transform(transform)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

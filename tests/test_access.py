@@ -1,0 +1,241 @@
+"""Every page for everybody: judged by axe-core, light and dark, wide and narrow; what is cut says so; all has a name.
+
+A page is opened twice, at 1280 and at 360 pixels, and all that is asked of it at a width is asked of that one visit.
+"""
+
+import shutil
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from browsing import Visit
+from conftest import CI, HTML
+from test_pages import PAGES
+
+AXE = Path(sys.prefix) / "live" / "node_modules" / "axe-core" / "axe.min.js"
+FOLDS = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
+# The strokes inside formulas and figures are nothing that axe judges, and nine tenths of a page.
+STROKES = "document.querySelectorAll('mjx-container svg, svg.rb-figure').forEach(drawing => drawing.replaceChildren())"
+JUDGE = """async rules => {
+    const judged = await axe.run(document, {resultTypes: ['violations'], ...rules});
+    return judged.violations.filter(one => ['serious', 'critical'].includes(one.impact))
+        .flatMap(one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 200)}`));
+}"""
+ALL = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # off by default, and serious
+COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+
+
+class Opened(Visit):
+    """A page with its folds open, when everything has its size."""
+
+    def __init__(self, browser, name, width):
+        super().__init__(browser, f"{HTML.as_uri()}/{name}", width=width)
+        self.page.locator("html[data-reading=ready]").wait_for()
+        self.page.evaluate(FOLDS)
+        self.page.wait_for_timeout(400)  # folds fade in
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def wide(request, browser):
+    with Opened(browser, request.param, 1280) as opened:
+        yield opened.page
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def phone(request, browser):
+    with Opened(browser, request.param, 360) as opened:
+        yield opened.page
+
+
+def judge(page):
+    """What axe finds serious or critical; in the dark theme it looks at the colours only, the rest is the same."""
+    if not AXE.exists():
+        assert not (CI and shutil.which("npm")), f"npm is there, but it did not fetch axe-core: {AXE} is missing"
+        pytest.skip("axe-core is not there (`make book` fetches it where there is npm): the pages are not judged by it")
+    page.evaluate(STROKES)
+    page.add_style_tag(content="* {transition: none !important}")  # else colours are on their way
+    page.add_script_tag(path=AXE)
+    found = {}
+    for scheme in ("light", "dark"):
+        page.evaluate("scheme => document.documentElement.dataset.theme = scheme", scheme)
+        page.wait_for_timeout(100)
+        found |= {f"{scheme}: {one}": None for one in page.evaluate(JUDGE, COLOURS if scheme == "dark" else ALL)}
+    return list(found)
+
+
+# -- 1280 pixels -------------------------------------------------------------------------------------------------------
+
+
+def test_no_equation_of_the_text_is_cut_on_a_desktop(wide):
+    """On a desktop each displayed equation fits beside its number; wide outputs of cells may scroll."""
+    cut = wide.evaluate(
+        """() => [...document.querySelectorAll('article div.math')]
+            .filter(node => !node.closest('.cell_output') && node.scrollWidth > node.clientWidth + 1)
+            .map(node => node.textContent.slice(0, 80))"""
+    )
+    assert cut == []
+
+
+def test_no_line_begins_with_a_full_stop(wide):
+    """Where a formula ends a line, the sign that follows it stays there."""
+    apart = wide.evaluate(
+        """() => [...document.querySelectorAll('article span.math')].filter(formula => {
+            const text = formula.nextSibling;
+            if (text?.nodeType !== Node.TEXT_NODE || !/^[.,;:!?)]/.test(text.data)) return false;
+            return !formula.parentElement.matches('.rb-together');
+        }).map(formula => formula.parentElement.textContent.slice(0, 80))"""
+    )
+    assert apart == []
+
+
+def test_headings_are_the_stronger_the_higher_their_level(wide):
+    strengths = wide.evaluate(
+        """() => ['h1', 'h2', 'h3', 'h4'].map(level => document.querySelector(`article ${level}`)).filter(Boolean)
+            .map(node => getComputedStyle(node)).map(style => [parseFloat(style.fontSize), +style.fontWeight])"""
+    )
+    for (size, weight), (next_size, next_weight) in pairwise(strengths):
+        assert size > 1.1 * next_size
+        assert weight >= next_weight
+
+
+def test_axe_finds_nothing_serious(wide):
+    assert judge(wide) == []
+
+
+# -- 360 pixels --------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_out_of_reach_on_a_phone(phone):
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 360
+    unreachable = phone.evaluate(
+        """() => [...document.querySelectorAll('article *')].filter(node => {
+            const box = node.getBoundingClientRect();
+            if (!box.width || !box.height || (box.right <= 361 && box.left >= -1)) return false;
+            if (getComputedStyle(node).position === 'absolute' || node.closest('mjx-assistive-mml')) return false;
+            if (node.ownerSVGElement) return false;  // clipped by its <svg>, which is looked at itself
+            for (let up = node; up.tagName !== 'ARTICLE'; up = up.parentElement) {
+                const frame = up.getBoundingClientRect();
+                const scrolls = ['auto', 'scroll'].includes(getComputedStyle(up).overflowX);
+                if (scrolls && frame.right <= 361 && box.left + up.scrollLeft >= frame.left - 20) return false;
+            }
+            return true;
+        }).map(node => node.outerHTML.slice(0, 150))"""
+    )
+    assert unreachable == []
+
+
+def test_what_is_cut_on_a_phone_says_so_and_can_be_scrolled_by_keyboard(phone):
+    silent = phone.evaluate(
+        """() => [...document.querySelectorAll('article *')].filter(node => {
+            const style = getComputedStyle(node);
+            const formula = node.matches('span.math') ? node.querySelector('svg') : null;  // its letters may lean out
+            const width = formula ? formula.getBoundingClientRect().width : node.scrollWidth;
+            if (!node.clientWidth || width <= node.clientWidth + 1) return false;
+            if (style.overflowX === 'visible' || style.position === 'absolute') return false;
+            return node.tabIndex < 0 || !style.maskImage.includes('gradient');
+        }).map(node => node.outerHTML.slice(0, 150))"""
+    )
+    assert silent == []
+
+
+def test_axe_finds_nothing_serious_on_a_phone(phone):
+    assert judge(phone) == []
+
+
+# -- Single pages ------------------------------------------------------------------------------------------------------
+
+CHAPTER = "chapters/04_rope_from_complex_numbers.html"
+
+
+def open_chapter(browser, width=1280):
+    return Opened(browser, CHAPTER, width)
+
+
+def test_an_equation_breaks_on_a_phone_and_its_number_is_on_the_page(browser):
+    with open_chapter(browser, 360) as visit:
+        broken = visit.page.locator(".rb-equation:has(> div.math + div.math)")
+        assert broken.count() >= 3
+        for place in range(broken.count()):
+            lines = broken.nth(place).locator("> div.math").evaluate_all("all => all.map(one => one.offsetTop)")
+            assert len(set(lines)) > 1
+        numbers = visit.page.locator(".rb-number").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.right])"
+        )
+        assert len(numbers) >= 5
+        assert all(0 <= left < right <= 360 for left, right in numbers)
+        assert visit.page.locator("[data-mml-node=merror]").count() == 0
+
+
+def test_solutions_say_whose_they_are(browser):
+    with open_chapter(browser) as visit:
+        named = visit.page.get_by_label("Solution of exercise 4.1", exact=True)
+        assert named.count() == 1
+        assert named.inner_text().strip() == "Solution"
+        assert visit.page.locator("[aria-label='Toggle hidden content']").count() == 0
+
+
+def test_a_figure_comes_without_its_call_which_is_folded_below_it(browser):
+    with Visit(browser, f"{HTML.as_uri()}/{CHAPTER}") as visit:
+        cell = visit.page.locator("div.cell:has(figure)").first
+        assert not cell.locator(".cell_input").is_visible()
+        cell.get_by_text("Code of this figure").click()
+        assert "figures.rotation.draw_relative_angle()" in cell.locator(".cell_input").inner_text()
+        figure, code = (cell.locator(part).bounding_box()["y"] for part in ("figure", ".cell_input"))
+        assert figure < code
+
+
+def test_the_contents_light_the_section_that_one_reads(browser):
+    with Visit(browser, f"{HTML.as_uri()}/{CHAPTER}") as visit:
+        visit.page.locator("html[data-reading=ready]").wait_for()
+        sections = visit.page.locator("article > section > section").evaluate_all("all => all.map(one => one.id)")
+        sections = sections[:-1]  # the last one does not reach the top
+        assert len(sections) >= 6
+        for section in sections:
+            visit.page.evaluate("id => document.getElementById(id).scrollIntoView({behavior: 'instant'})", section)
+            visit.page.mouse.wheel(0, 40)
+            visit.page.wait_for_timeout(250)
+            lit = visit.page.locator(".toc-entry a.nav-link.active").evaluate_all("all => all.map(one => one.hash)")
+            assert f"#{section}" in lit
+
+
+def test_focus_is_seen_on_each_button_of_the_page(browser):
+    with Visit(browser, f"{HTML.as_uri()}/{CHAPTER}") as visit:
+        focused = {}
+        for _ in range(60):
+            visit.page.keyboard.press("Tab")
+            name, seen = visit.page.evaluate(
+                """() => {
+                    const node = document.activeElement, style = getComputedStyle(node);
+                    const seen = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+                    return [node.outerHTML.slice(0, 120), seen || node.matches('.skip-link, #pst-skip-link *')];
+                }"""
+            )
+            focused[name] = seen
+        assert len(focused) > 20
+        assert [name for name, seen in focused.items() if not seen] == []
+
+
+def test_chinese_words_are_marked(browser):
+    with Visit(browser, f"{HTML.as_uri()}/chapters/glossary.html") as visit:
+        bare = visit.page.locator("dl.glossary dt").evaluate_all(
+            r"""all => all.flatMap(term => [...term.childNodes])
+                .filter(node => node.nodeType === Node.TEXT_NODE && /[\u4e00-\u9fff]/.test(node.data))
+                .map(node => node.data)"""
+        )
+        assert bare == []
+        assert visit.page.locator("dl.glossary dt [lang=zh]").count() >= 60
+
+
+def test_code_is_as_large_as_its_lines_allow(browser):
+    with open_chapter(browser) as visit:
+        blocks = visit.page.locator("article .cell_input pre").evaluate_all(
+            """all => all.map(block => [
+                parseFloat(getComputedStyle(block).fontSize), block.scrollWidth - block.clientWidth,
+                Math.max(...block.textContent.split('\\n').map(line => line.length)),
+            ])"""
+        )
+        assert len(blocks) > 30
+        for size, hidden, longest in blocks:
+            assert hidden <= 1
+            assert size > 13.2 if longest <= 76 else size > 12
