@@ -11,7 +11,7 @@ LIBRARY := rope_lib $(addprefix tests/test_,$(addsuffix .py,attention config dec
 	linear_attention matrices pitfalls relative rotary scaling sinusoidal symbolic))
 fail = { echo "Error: $(1)" >&2; exit 1; }
 
-.PHONY: help book test attack serve notebook chapters figures student teacher handout bench versions lint clean
+.PHONY: help book test attack serve notebook chapters figures student teacher handout slides pdf offline bench versions lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -51,6 +51,15 @@ teacher: $(VENV)/test.stamp  ## write keys, a check with other numbers and an ex
 handout: $(VENV)/test.stamp  ## write the handout, ten votes and all figures as PNG into build
 	@$(BIN)/python -m lectures.handout
 	@$(BIN)/python -m figures --png
+
+slides: $(VENV)/test.stamp book  ## draw slides, notes and the live demo into _build/html/lectures (needs Chromium)
+	@$(BIN)/python -m lectures.slides
+
+pdf: $(VENV)/test.stamp book  ## print the book as one PDF into build (needs Chromium)
+	@$(BIN)/python _ext/take_away.py pdf
+
+offline: book  ## pack the pages into build as a zip that opens from disk
+	@$(BIN)/python _ext/take_away.py zip
 
 bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour; see BENCH=--help, BENCH="--neighbours 1 --eager")
 	@.venv-bench/bin/python -m lab.speed $(BENCH)

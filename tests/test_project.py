@@ -90,8 +90,8 @@ def test_code_of_the_readme_runs():
 def test_make_versions_tests_the_whole_library():
     named = re.search(r"LIBRARY := .*?\)\)\n", (ROOT / "Makefile").read_text(), flags=re.DOTALL)[0]
     not_the_library = {
-        "attack", "chapters", "extension", "figures", "first_screen", "glossary", "homework", "interactive", "lab",
-        "live", "models", "notation", "pages", "project", "source_map", "teaching",
+        "access", "attack", "chapters", "extension", "figures", "first_screen", "glossary", "homework", "interactive",
+        "lab", "live", "models", "notation", "pages", "print", "project", "slides", "source_map", "teaching",
         "trained",
     }  # fmt: skip
     names = {path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")} - not_the_library

@@ -1,0 +1,153 @@
+"""Search that finds sections: the places of the book with their texts, as a script that a page from disk may load.
+
+Sphinx's own search finds pages. Its page and its dialog stay; _static/places.js and sections.js answer in its stead.
+"""
+
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from statements import full_title, pages_in_order
+
+SIGNS = {
+    "langle": "⟨", "rangle": "⟩", "cdot": "·", "times": "×", "le": "≤", "ge": "≥", "ne": "≠", "neq": "≠", "sum": "Σ",
+    "prod": "Π", "in": "∈", "to": "→", "mapsto": "↦", "infty": "∞", "sqrt": "√", "approx": "≈", "equiv": "≡",
+    "dots": "…", "ldots": "…", "cdots": "…", "pm": "±", "top": "T", "mid": "|", "lvert": "|", "rvert": "|",
+    "cos": "cos", "sin": "sin", "exp": "exp", "log": "log", "max": "max", "min": "min", "det": "det", "arg": "arg",
+}  # fmt: skip
+
+
+class Place:
+    """What a hit leads to: a section, a statement, a term of the glossary or a function of the reference."""
+
+    def __init__(self, title: str, anchor: str, names: dict[str, str] | None = None):
+        self.title, self.anchor, self.parts = title, anchor, []
+        self.names = names or {title: anchor}  # each name that is looked for, and where it stands
+
+    def plain(self) -> tuple[str, str, dict[str, str], str]:
+        """Title, anchor, names and text, as the page keeps them."""
+        return self.title, self.anchor, self.names, " ".join("".join(self.parts).split())
+
+
+# -- Reading a page ----------------------------------------------------------------------------------------------------
+
+
+def remember_places(app: Sphinx, doctree: nodes.document) -> None:
+    """The places of a page, in its order."""
+    first = Place("", "")
+    found = [first]
+    read(doctree, first, found)
+    app.env.metadata[app.env.docname]["places"] = [place.plain() for place in found if place.title]
+
+
+def read(node: nodes.Element, place: Place, found: list[Place]) -> None:
+    """Add the text below a node to its place; a node that is a place of its own begins a new one.
+
+    Of what a cell printed, only captions are text to be found.
+    """
+    for child in node.children:
+        if isinstance(child, nodes.Text):
+            place.parts.append(child.astext())
+        elif isinstance(child, nodes.math | nodes.math_block):
+            formula = plain_math(child.astext())
+            place.parts.append(f" {formula} " if isinstance(child, nodes.math_block) else formula)
+        elif child.get("nb_element") == "cell_code_output":
+            for caption in child.findall(nodes.caption):
+                read(caption, place, found)
+                place.parts.append(" ")
+        elif not is_silent(child):
+            inner = begins(child, found)
+            if inner:
+                found.append(inner)
+            read(child, inner or place, found)
+            if not isinstance(child, nodes.Inline):
+                (inner or place).parts.append(" ")
+
+
+def is_silent(node: nodes.Element) -> bool:
+    """What is no text to be found: markup, and titles, which are names."""
+    skipped = nodes.raw | nodes.comment | nodes.term | addnodes.desc_signature | addnodes.index
+    title = isinstance(node, nodes.title) and isinstance(node.parent, nodes.section)
+    return title or isinstance(node, skipped) or bool({"rb-head", "rb-mark"} & set(node["classes"]))
+
+
+def begins(node: nodes.Element, found: list[Place]) -> Place | None:
+    """The place that begins with a node, if one does."""
+    if isinstance(node, nodes.section):
+        title = node.next_node(nodes.title).astext()
+        return Place(title, node["ids"][0] if len(found) > 1 else "")  # the page itself opens at its top
+    if "rb-statement" in node["classes"]:
+        head = node.next_node(nodes.strong).astext().removesuffix(".")
+        label, _, name = head.partition(" (")
+        return Place(head, node["ids"][-1], {part: node["ids"][-1] for part in (label, name.rstrip(")")) if part})
+    if isinstance(node, nodes.definition_list_item) and "glossary" in node.parent["classes"]:
+        terms = {term.astext(): term["ids"][0] for term in node.findall(nodes.term)}
+        return Place(" · ".join(terms), next(iter(terms.values())), {term.strip("()"): i for term, i in terms.items()})
+    if isinstance(node, addnodes.desc) and node[0]["ids"]:
+        return Place(node[0]["ids"][0] + "()", node[0]["ids"][0], {node[0]["ids"][0]: node[0]["ids"][0]})
+    return None
+
+
+def plain_math(text: str) -> str:
+    """Mathematics as it can be read in a line of text: \\theta_i becomes θ_i."""
+    text = re.sub(r"\\tag\{(.*?)\}", r" (\1)", text)
+    text = re.sub(r"\\(begin|end)\{\w+\*?\}", " ", text)
+    text = re.sub(r"\\([A-Za-z]+)", lambda match: sign(match[1]), text)
+    return " ".join(re.sub(r"\\.|[{}&$]", " " if "\\\\" in text else "", text).split())
+
+
+def sign(name: str) -> str:
+    """A Greek letter, a sign, or nothing for a command that only sets the type."""
+    size = "CAPITAL" if name[0].isupper() else "SMALL"
+    letter = name.removeprefix("var").upper()
+    return SIGNS.get(name) or unicodedata.normalize("NFC", _greek(size, letter))
+
+
+def _greek(size: str, letter: str) -> str:
+    try:
+        return unicodedata.lookup(f"GREEK {size} LETTER {letter}")
+    except KeyError:
+        return " " if letter in ("QUAD", "QQUAD") else ""
+
+
+# -- Writing the index -------------------------------------------------------------------------------------------------
+
+
+def places(env: BuildEnvironment) -> dict[str, list]:
+    """All pages in the order of reading, and their places, each with the number of its page."""
+    listed = pages_in_order(env)
+    listed += sorted(set(env.found_docs) - set(listed))
+    return {
+        "pages": [[page, full_title(env, page)] for page in listed],
+        "places": [
+            [number, *place] for number, page in enumerate(listed) for place in env.metadata[page].get("places", ())
+        ],
+    }
+
+
+def write_places(app: Sphinx, exception: Exception | None) -> None:
+    """The index as a script: a page from disk may load it, but may fetch nothing."""
+    if exception is None and app.builder.format == "html":
+        text = json.dumps(places(app.env), ensure_ascii=False, separators=(",", ":"))
+        (Path(app.outdir) / "_static" / "places.js").write_text(f"Search.book={text};\n", encoding="utf-8")
+
+
+def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """Only the page of the search needs them."""
+    if pagename == "search":
+        app.add_js_file("places.js", loading_method="defer")
+        app.add_js_file("sections.js", loading_method="defer")
+        app.add_css_file("sections.css")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.connect("doctree-read", remember_places, priority=900)  # when statements have their anchors
+    app.connect("html-page-context", load_scripts)
+    app.connect("build-finished", write_places)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

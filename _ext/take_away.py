@@ -1,0 +1,208 @@
+"""The built pages to take along: python _ext/take_away.py pdf, one file to read and print, or zip, to open from disk.
+
+The PDF is printed by the browser of the tests, so its equations, figures and colours are those of the pages.
+"""
+
+import html
+import json
+import re
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import yaml
+from foot import citation
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "_build" / "html"
+OUT = ROOT / "build"
+NAME = "rotate-dont-add"
+TITLE = "Rotate, Don’t Add"
+
+# In the browser: one page as it is printed, its names made those of one large page, without what only a screen can do.
+TAKE = """([name, names]) => {
+  dispatchEvent(new Event("beforeprint"));
+  const article = document.querySelector("article.bd-article");
+  const unwanted = ".headerlink, .rb-live, .rb-source, .copybtn, script, p:has(> a[href*='pieces/'])";
+  article.querySelectorAll(unwanted).forEach(node => node.remove());
+  article.querySelectorAll("[src]").forEach(node => node.setAttribute("src", node.src));
+  for (const link of article.querySelectorAll("a[href]")) {
+    const [page, anchor] = link.href.split("#");
+    if (!page.startsWith("file:")) continue;
+    const other = page.split("/").at(-1).replace(/\\.html$/, "");
+    if (names.includes(other)) link.setAttribute("href", `#${other}${anchor ? `--${decodeURIComponent(anchor)}` : ""}`);
+    else link.replaceWith(...link.childNodes);
+  }
+  for (const node of article.querySelectorAll("[id]")) if (!node.closest("svg")) node.id = `${name}--${node.id}`;
+  const text = node => node ? node.textContent.trim() : "";
+  return {
+    title: text(article.querySelector("h1")),
+    sections: [...article.querySelectorAll("h2")].map(node => [node.closest("section").id, text(node)]),
+    content: article.innerHTML,
+  };
+}"""
+STYLE = """
+@page { size: A4; margin: 18mm 17mm 20mm; @bottom-center { content: counter(page); font: 9pt sans-serif; } }
+@page :first { @bottom-center { content: none; } }
+html, body { background: #fff; }
+.bd-main .bd-content .bd-article h1:first-of-type { display: block; margin: 0 0 1rem; }
+.bd-main .bd-content { margin: 0; display: block; }
+.bd-main .bd-content .bd-article-container { max-width: none; padding: 0; }
+.bd-main .bd-content .bd-article { padding: 0; }
+.rb-page { break-before: page; }
+#top { height: 225mm; display: flex; flex-direction: column; text-align: center; }
+#top h1 { margin: 38mm 0 4mm; font-size: 40pt; font-weight: 800; letter-spacing: -0.02em; }
+#top svg { width: 100%; margin: 18mm 0 auto; }
+#top p { margin: 0.4rem 0; }
+#contents { break-before: page; }
+#contents h2 { margin: 1.2rem 0 0.3rem; font-size: 1.1rem; }
+#contents ol { margin: 0; padding: 0; list-style: none; }
+#contents ol ol { padding-left: 1.5rem; font-size: 0.88rem; }
+#contents a { display: flex; gap: 0.5rem; color: inherit; text-decoration: none; }
+#contents a::after { order: 1; }
+#contents a i { flex: 1; border-bottom: 1px dotted #999; margin-bottom: 0.35em; }
+#contents li { break-inside: avoid; line-height: 1.5; }
+#contents > ol > li > a { font-weight: 600; }
+"""
+
+
+# -- PDF ---------------------------------------------------------------------------------------------------------------
+
+
+def parts() -> list[tuple[str, list[str]]]:
+    """The parts of the book and the names of their pages, in order; the first page becomes the title page."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [(part["caption"], [Path(entry["file"]).name for entry in part["chapters"]]) for part in toc["parts"]]
+
+
+def whole_book(browser, listed: list[tuple[str, list[str]]]) -> str:
+    """All pages as one page of HTML, with a title page and contents."""
+    names = [name for _, part in listed for name in part]
+    page = browser.new_page(color_scheme="light", reduced_motion="reduce")
+    page.route("**/tex-svg.js*", lambda route: route.abort())  # equations are set once, in the whole book
+    taken = {}
+    for name in names:
+        page.goto((PAGES / "chapters" / f"{name}.html").as_uri(), wait_until="load")
+        taken[name] = page.evaluate(TAKE, [name, [*names, "index"]])
+    styles = page.evaluate(
+        "[...document.querySelectorAll('link[rel=stylesheet]')].map(link => [link.href, link.media])"
+    )
+    page.close()
+    links = "".join(f'<link rel="stylesheet" href="{href}" media="{media or "all"}">' for href, media in styles)
+    inside = "".join(
+        f'<article class="bd-article rb-page" id="{name}">{one["content"]}</article>' for name, one in taken.items()
+    )
+    mathjax = json.dumps({"options": {"enableMenu": False, "processHtmlClass": "math"}, "svg": {"fontCache": "global"}})
+    return (
+        f'<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{TITLE}</title>{links}'
+        f"<style>{STYLE}</style><script>MathJax = {mathjax}</script>"
+        f'<script defer src="{(PAGES / "_static" / "tex-svg.js").as_uri()}"></script></head>'
+        f'<body><div class="bd-main"><div class="bd-content"><div class="bd-article-container">'
+        f"{title_page()}{contents(listed, taken)}{inside}</div></div></div></body></html>"
+    )
+
+
+def title_page() -> str:
+    """Title, the idea as a picture, version and licences."""
+    cited = citation()
+    picture = (ROOT / "figures" / "out" / "first" / "hero.svg").read_text(encoding="utf-8")
+    picture = re.sub(r"@media ?\(prefers-color-scheme: ?dark\) ?\{(?:[^{}]|\{[^{}]*\})*\}", "", picture)
+    subtitle = cited["title"].partition(": ")[2]
+    return (
+        f'<section id="top"><h1>{TITLE}</h1><p>{html.escape(subtitle[:1].upper() + subtitle[1:])}</p>'
+        f"{picture[picture.index('<svg') :]}<p>{html.escape(cited['author'])}</p>"
+        f"<p>Version {cited['version']}, {cited['year']}. Text and figures: CC BY 4.0. Code: MIT.</p></section>"
+    )
+
+
+def contents(listed: list[tuple[str, list[str]]], taken: dict[str, dict]) -> str:
+    """Each page and its sections, as links, with places for the numbers of their pages."""
+
+    def line(anchor: str, text: str) -> str:
+        return f'<a href="#{anchor}"><span>{html.escape(text)}</span><i></i><b data-page="{anchor}"></b></a>'
+
+    text = '<nav id="contents"><h1>Contents</h1>'
+    for caption, names in listed:
+        text += f"<h2>{html.escape(caption)}</h2><ol>"
+        for name in names:
+            below = "".join(f"<li>{line(*section)}</li>" for section in taken[name]["sections"])
+            text += f"<li>{line(name, taken[name]['title'])}<ol>{below}</ol></li>"
+        text += "</ol>"
+    return text + "</nav>"
+
+
+def places_in(pdf: bytes) -> dict[str, int]:
+    """On which page each anchor of a PDF stands, as Chromium writes them: [12 0 R /XYZ 0 800 0] behind each name."""
+    objects = {int(number): body for number, body in re.findall(rb"(?s)\n(\d+) 0 obj\n(.*?)\nendobj", pdf)}
+    [(pages, names)] = re.findall(
+        rb"(?s)/Type /Catalog.*?/Pages (\d+) 0 R.*?/Dests (\d+) 0 R", b"\n".join(objects.values())
+    )
+
+    def leaves(number: int) -> list[int]:
+        kids = re.search(rb"(?s)/Kids \[(.*?)\]", objects[number])
+        below = map(int, re.findall(rb"(\d+) 0 R", kids[1])) if kids else ()
+        return [leaf for kid in below for leaf in leaves(kid)] if kids else [number]
+
+    number_of = {leaf: number for number, leaf in enumerate(leaves(int(pages)), start=1)}
+    found = re.findall(rb"/([^\s/\[]+) \[(\d+) 0 R /XYZ", objects[int(names)])
+    return {unescaped(name): number_of[int(leaf)] for name, leaf in found}
+
+
+def unescaped(name: bytes) -> str:
+    """A name of PDF, in which #2E is a full stop."""
+    return re.sub(rb"#([0-9A-Fa-f]{2})", lambda match: bytes.fromhex(match[1].decode()), name).decode()
+
+
+def print_book(browser) -> bytes:
+    """The PDF, printed twice: the second time its contents name the pages of the first."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "book.html"
+        file.write_text(whole_book(browser, parts()), encoding="utf-8")
+        page = browser.new_page(color_scheme="light")
+        page.set_default_timeout(300_000)
+        page.goto(file.as_uri(), wait_until="load")
+        page.evaluate("MathJax.startup.promise.then(() => {})")
+        pdf = b""
+        for _ in range(2):
+            pdf = page.pdf(prefer_css_page_size=True, print_background=True, outline=True, tagged=True)
+            page.locator("[data-page]").evaluate_all(
+                "(all, at) => all.forEach(one => { one.textContent = at[one.dataset.page] })", places_in(pdf)
+            )
+        page.close()
+    return pdf
+
+
+def write_pdf() -> Path:
+    """The whole book, where there is a Chromium."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from browsing import CHROMIUM, FLAGS
+    from playwright.sync_api import sync_playwright
+
+    if CHROMIUM is None:
+        sys.exit("Error: no Chromium found, which prints the PDF (on Debian install the package chromium)")
+    path = OUT / f"{NAME}.pdf"
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS) as browser:
+        path.write_bytes(print_book(browser))
+    return path
+
+
+# -- From disk ---------------------------------------------------------------------------------------------------------
+
+
+def write_zip() -> Path:
+    """The pages in a folder of their own; the same pages give the same bytes."""
+    path = OUT / f"{NAME}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(PAGES.rglob("*")):
+            if file.is_file() and not file.name.startswith("."):
+                place = zipfile.ZipInfo(f"{NAME}/{file.relative_to(PAGES).as_posix()}")
+                place.external_attr = 0o644 << 16
+                archive.writestr(place, file.read_bytes(), zipfile.ZIP_DEFLATED)
+    return path
+
+
+if __name__ == "__main__":
+    OUT.mkdir(exist_ok=True)
+    made = {"pdf": write_pdf, "zip": write_zip}[sys.argv[1]]()
+    print(f"{made.relative_to(ROOT)} ({made.stat().st_size / 1e6:.1f} MB)")
