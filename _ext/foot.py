@@ -36,6 +36,8 @@ def citation() -> dict[str, str]:
 
 def add_foot(app: Sphinx, config) -> None:
     """Licence, version and how to cite, at the foot of every page."""
+    if config.html_theme != "sphinx_book_theme":  # another has no place for it
+        return
     cited = citation()
     author = cited["author"][0].upper() + cited["author"][1:]
     plain = f"{author} ({cited['year']}). {cited['title']}. Version {cited['version']}."
