@@ -314,8 +314,8 @@ def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, facto
 
 EXPERIMENTS = {
     "model": (model, 6), "rescue": (rescue, 1), "order": (order, 2), "encodings": (encodings, 8),
-    "places": (places, 16), "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 10), "copying": (copying, 6),
-    "heads": (heads, 2), "encodings-large": (encodings_large, None),
+    "places": (places, 16), "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 10),
+    "copying": (copying, 6), "heads": (heads, 2), "encodings-large": (encodings_large, None),
 }  # fmt: skip
 
 
