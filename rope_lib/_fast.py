@@ -30,7 +30,7 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: boo
     """`rotate_pairs` of each x, with one preparation of the tables; all is checked already."""
     tables, rotated = None, []
     for x in xs:
-        large = _large_half(x) or (not interleaved and x.numel() > PIECE)
+        large = x.numel() > PIECE and (not interleaved or _large_half(x))
         if large or (x.requires_grad and torch.is_grad_enabled()):
             by = _formula if _forward_mode() else _Rotation.apply
             rotated.append(by(x, cos, sin, interleaved))
