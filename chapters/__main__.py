@@ -1,7 +1,8 @@
-"""Re-run the chapters, store them in canonical form: python -m chapters [notebook ...]
+"""Re-run chapters, store them in one form: python -m chapters [notebook]
 
-Running twice leaves git clean. Nothing is written if a cell fails. A cell that measures
-time (tag nbval-ignore-output) keeps its stored output; clear it to store a new one.
+Running twice leaves git clean. Nothing is written if a cell fails. A cell
+that measures time (tag nbval-ignore-output) keeps its output; clear it to
+store a new one.
 """
 
 import sys
@@ -12,7 +13,11 @@ import nbformat
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent
-KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
+KERNELSPEC = {
+    "display_name": "Python 3",
+    "language": "python",
+    "name": "python3",
+}
 KEPT = ("break", "corrects", "covers", "mystnb", "tags")
 HIDDEN = {  # what the pages fold, JupyterLab folds too
     "hide-input": {"source_hidden": True},
@@ -21,7 +26,7 @@ HIDDEN = {  # what the pages fold, JupyterLab folds too
 
 
 def canonical(metadata: dict) -> dict:
-    """Tags, captions and prepared changes, and from the tags what JupyterLab folds."""
+    """What pages and tests ask for, and what JupyterLab is to fold."""
     kept = {key: metadata[key] for key in KEPT if key in metadata}
     for tag in kept.get("tags", []):
         if tag in HIDDEN:

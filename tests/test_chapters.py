@@ -14,7 +14,7 @@ NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if path.stem[0].isdigit()]  # the others are single pages, without exercises
 MEASURES = ("10_does_it_work", "11_reading_the_evidence")  # models and published numbers: nothing to prove
 DEFINES = ("rope_in_five_minutes",)  # its functions are there to be copied
-TAGS = {"hide-cell", "hide-input", "nbval-ignore-output"}
+TAGS = {"hide-cell", "hide-input", "nbval-ignore-output", "predict"}
 FOLDED = {  # by the page, and so by JupyterLab
     "hide-input": {"source_hidden": True},
     "hide-cell": {"source_hidden": True, "outputs_hidden": True},
@@ -82,7 +82,7 @@ def test_every_cell_was_run_in_order_without_a_word_on_stderr(path):
 def test_code_is_short_and_defines_nothing(path):
     for cell in cells(path, "code"):
         assert len(cell.source.splitlines()) <= 16, cell.source
-        if path.stem not in DEFINES:
+        if path.stem not in DEFINES and ".check(" not in cell.source:  # what a reader is asked to write
             assert not re.search(r"^\s*(class|def|async def) ", cell.source, re.MULTILINE), cell.source
         assert not cell.source.rstrip().endswith(";"), cell.source
 
