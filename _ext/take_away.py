@@ -24,7 +24,8 @@ TITLE = "Rotate, Don’t Add"
 TAKE = """([name, names]) => {
   dispatchEvent(new Event("beforeprint"));
   const article = document.querySelector("article.bd-article");
-  const unwanted = ".headerlink, .rb-live, .rb-source, .copybtn, script, p:has(> a[href*='pieces/'])";
+  const controls = ".headerlink, .copybtn, .rb-live, .rb-source, .rb-predict, .rb-cover";
+  const unwanted = `${controls}, script, p:has(> a[href*='pieces/'])`;
   article.querySelectorAll(unwanted).forEach(node => node.remove());
   article.querySelectorAll("[src]").forEach(node => node.setAttribute("src", node.src));
   for (const link of article.querySelectorAll("a[href]")) {
@@ -93,7 +94,7 @@ def whole_book(browser, listed: list[tuple[str, list[str]]]) -> str:
     inside = "".join(
         f'<article class="bd-article rb-page" id="{name}">{one["content"]}</article>' for name, one in taken.items()
     )
-    mathjax = json.dumps({"options": {"enableMenu": False, "processHtmlClass": "math"}, "svg": {"fontCache": "global"}})
+    mathjax = json.dumps({"options": {"processHtmlClass": "math"}, "svg": {"fontCache": "global"}})
     return (
         f'<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{TITLE}</title>{links}'
         f"<style>{STYLE}</style><script>MathJax = {mathjax}</script>"

@@ -1,6 +1,7 @@
 """Homework for students, keys for teachers, from one source: python -m lectures.homework student | teacher [seed].
 
 What stands between the marks BEGIN SOLUTION and END SOLUTION is left out for students and kept in the keys.
+Students also get the chapters with nothing to look up in them: neither outputs nor solutions.
 """
 
 import re
@@ -14,6 +15,7 @@ from lectures.teacher.numbers import numbers
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
 BEGIN, END = r"^([ \t]*)### BEGIN SOLUTION\n", r"^[ \t]*### END SOLUTION(?:\n|\Z)"
+SOLUTION = re.compile(r"<details><summary>Solution.*?</details>\s*", re.DOTALL)
 FILES = ("adapters.py", "hw1_rope.ipynb", "hw2_prove.md", "hw3_length.ipynb")
 
 
@@ -55,12 +57,37 @@ def carrying(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nbformat.from_dict(travelling_cell(notebook))
 
 
+def cleared(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A chapter without its outputs and solutions, nor the hidden cells behind these. Hints stay."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        else:
+            cell.source = SOLUTION.sub("", cell.source).rstrip()
+    kept = (cell for cell in notebook.cells if "hide-cell" not in cell.metadata.get("tags", ()))
+    notebook.cells = [cell for cell in kept if cell.source]
+    return notebook
+
+
+def write_chapters(folder: Path) -> None:
+    """The cleared chapters, which run in an empty folder, and beside them the pages that they link to, as they are."""
+    folder.mkdir(exist_ok=True)
+    for path in sorted((ROOT / "chapters").iterdir()):
+        if path.suffix == ".ipynb":
+            notebook = cleared(nbformat.read(path, as_version=4))
+            notebook.cells.insert(0, carrying(notebook))
+            nbformat.write(notebook, folder / path.name)
+        elif path.suffix in (".md", ".bib"):
+            (folder / path.name).write_bytes(path.read_bytes())
+
+
 def student(folder: Path) -> None:
     """Everything a student gets."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         write(name, folder, without_solution)
     (folder / "check.py").write_bytes((FOLDER / "check.py").read_bytes())
+    write_chapters(folder / "chapters")
 
 
 def teacher(folder: Path, seed: int) -> None:
@@ -82,4 +109,5 @@ if __name__ == "__main__":
     whose, *seed = sys.argv[1:]
     out = ROOT / "build" / whose
     student(out) if whose == "student" else teacher(out, int(*seed))
-    print(f"In build/{whose}: {', '.join(sorted(path.name for path in out.iterdir() if path.is_file()))}")
+    names = sorted(path.name for path in out.iterdir() if path.name != "__pycache__")
+    print(f"In build/{whose}: {', '.join(names)}")

@@ -1,0 +1,42 @@
+"""Predict first: one switch at the head of a chapter covers the outputs that are worth a guess.
+
+Their cells have the tag `predict`. A page without such a cell gets no switch, no script and no style; without a script
+nothing is covered. What the switch does: predict.js and predict.css.
+"""
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+# The short script shows the switch, and covers at once what was covered on the last page, before it can be seen.
+SWITCH = """<div class="rb-predict" hidden>
+<label><input type="checkbox" role="switch" autocomplete="off" aria-describedby="rb-predict"> Predict first</label>
+<span id="rb-predict">Covers {what} until you ask for {each}; remembered in all chapters.</span>
+<script>document.currentScript.parentNode.hidden = false;
+try {{ document.documentElement.classList.toggle("rb-predicting", localStorage.predict === "on") }} catch {{}}</script>
+</div>"""
+
+
+def add_switch(app: Sphinx, doctree: nodes.document) -> None:
+    """Behind the summary of a chapter, or else its title, if outputs on the page are to be predicted."""
+    marked = [cell for cell in doctree.findall(nodes.container) if "tag_predict" in cell["classes"]]
+    app.env.metadata[app.env.docname]["predict"] = len(marked)
+    if marked:
+        what, each = (f"{len(marked)} results", "each") if len(marked) > 1 else ("one result", "it")
+        head = next((quote for quote in doctree.findall(nodes.block_quote) if "rb-summary" in quote["classes"]), None)
+        head = head or next(doctree.findall(nodes.title))
+        switch = nodes.raw("", SWITCH.format(what=what, each=each), format="html")
+        head.parent.insert(head.parent.index(head) + 1, switch)
+
+
+def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """Script and style, only for pages with such a cell."""
+    if app.env.metadata.get(pagename, {}).get("predict"):
+        app.add_js_file("predict.js", loading_method="defer")
+        app.add_css_file("predict.css")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.connect("doctree-read", add_switch, priority=900)  # when statements are read, and with them the summary
+    app.connect("html-page-context", load_script)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
