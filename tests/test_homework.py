@@ -8,6 +8,7 @@ import sys
 from itertools import product
 
 import nbformat
+import numpy as np
 import pytest
 import torch
 from conftest import ROOT
@@ -20,6 +21,7 @@ from lectures.teacher.numbers import numbers
 from rope_lib import RotaryEmbedding, half_split_to_interleaved, interleaved_to_half_split, reference
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "half-split"])
+FIVE_MINUTES = ROOT / "chapters" / "rope_in_five_minutes.ipynb"
 KNOWN_TWICE = [{"factor": -1}, {"swapped": True}, {"factor": 0}]  # a table that a rotation can also be wrong by
 
 
@@ -77,7 +79,12 @@ def tables_by_loops(positions, head_dim, base=10000.0):
     return [torch.tensor(rows, dtype=torch.float64).cos(), torch.tensor(rows, dtype=torch.float64).sin()]
 
 
-@pytest.mark.parametrize("solution", [tables, tables_of_complex_numbers, tables_by_loops])
+def tables_by_numpy(positions, head_dim, base=10000.0):
+    angles = np.outer(positions.numpy(), base ** (-np.arange(0, head_dim, 2) / head_dim))
+    return np.cos(angles[:, ::-1])[:, ::-1], np.sin(angles).astype(np.float32)  # the first with a negative stride
+
+
+@pytest.mark.parametrize("solution", [tables, tables_of_complex_numbers, tables_by_loops, tables_by_numpy])
 def test_right_tables_pass(solution, capsys):
     assert check.tables(solution) == 5
     assert capsys.readouterr().out.endswith("Task 1: 5 of 5\n")
@@ -123,19 +130,54 @@ def by_matrices(x, cos, sin, interleaved):
 
 
 def by_loops(x, cos, sin, interleaved):
+    x, wanted = x.double(), x.dtype
     y, half = torch.empty_like(x), x.shape[-1] // 2
     for word, i in product(range(x.shape[-2]), range(half)):
         a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + half)
         c, s = cos[word, i], sin[word, i]
         y[..., word, a] = x[..., word, a] * c - x[..., word, b] * s
         y[..., word, b] = x[..., word, a] * s + x[..., word, b] * c
-    return y
+    return y.to(wanted)
 
 
-@pytest.mark.parametrize("solution", [stacked, by_rotate_half, as_complex_product, by_matrices, by_loops])
+def by_one_matrix(x, cos, sin, interleaved):
+    return by_one_matrix_of_float32(x.float(), cos, sin, interleaved).to(x.dtype)
+
+
+def by_one_matrix_of_float32(x, cos, sin, interleaved):
+    dim = x.shape[-1]
+    matrices = torch.zeros(len(cos), dim, dim)
+    for i in range(dim // 2):
+        a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + dim // 2)
+        matrices[:, a, a], matrices[:, a, b] = cos[:, i], -sin[:, i]
+        matrices[:, b, a], matrices[:, b, b] = sin[:, i], cos[:, i]
+    return (matrices @ x[..., None])[..., 0]
+
+
+def by_numpy(x, cos, sin, interleaved):
+    parts = (part.float().numpy() for part in (*split(x, interleaved), cos, sin))
+    x0, x1, cos, sin = parts
+    y = (torch.from_numpy(part) for part in (x0 * cos - x1 * sin, x0 * sin + x1 * cos))
+    return join(*y, interleaved).to(x.dtype)
+
+
+def looks_right(rotate):
+    x = torch.tensor([[[3.0, 4.0, 5.0, 6.0]] * 2])
+    cos, sin = torch.tensor([[0.6, 0.8], [1.0, 0.0]]), torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+    by_hand = torch.tensor([[[-1.4, 4.8, 0.4, 7.8], [3.0, 4.0, -6.0, 5.0]]])
+    return torch.allclose(rotate(x, cos, sin), by_hand)
+
+
+RIGHT_ROTATIONS = [stacked, by_rotate_half, as_complex_product, by_matrices, by_loops, by_one_matrix, by_numpy]
+
+
+def in_both_layouts(solution):
+    return [lambda *case, layout=layout: solution(*case, layout) for layout in (True, False)]
+
+
+@pytest.mark.parametrize("solution", RIGHT_ROTATIONS)
 def test_right_rotations_pass(solution, capsys):
-    both = [lambda *case, layout=layout: solution(*case, layout) for layout in (True, False)]
-    assert check.rotation(*both) == 5
+    assert check.rotation(*in_both_layouts(solution), looks_right) == 5
     assert capsys.readouterr().out.endswith("Task 2: 5 of 5\n")
 
 
@@ -154,27 +196,36 @@ def test_right_conversions_pass(capsys):
 
     def by_matrix(weight, head_dim):
         order = by_index(torch.arange(len(weight)), head_dim)
-        return torch.eye(len(weight), dtype=weight.dtype)[order].T @ weight
+        return torch.eye(len(weight))[order].T @ weight  # float32 only, as in most programs
+
+    def by_rows(weight, head_dim):
+        order = by_index(torch.arange(len(weight)), head_dim)
+        return [torch.stack([weight[int(row)] for row in order])]
+
+    def by_arrays(weight, head_dim):  # no bfloat16 here
+        array = weight.numpy()
+        return array.reshape(-1, head_dim // 2, 2, array.shape[1]).transpose(0, 2, 1, 3).reshape(array.shape)
 
     assert check.conversion(to_half_split, to_interleaved) == 5
     assert check.conversion(by_index, by_matrix) == 5
+    assert check.conversion(by_rows, to_interleaved) == check.conversion(by_arrays, to_interleaved) == 5
     assert capsys.readouterr().out.endswith("Task 3: 5 of 5\n")
 
 
 def cached(  # right, unless it is asked for something else
     q, k, cache, *, offset=lambda past: past, query_offset=None, spread=1, keys_too=True, stack=None, keep=None,
-    last=None, again=False, turn=stacked,
+    last=None, again=False, turn=stacked, of_tables=tables, heads=lambda cache: cache.shape[1],
 ):  # fmt: skip
-    past, new = (0 if cache is None else cache.shape[1]), q.shape[1]
+    past, new = (0 if cache is None else heads(cache)), q.shape[1]
 
     def at(start):
-        return tables(start + spread * torch.arange(new), q.shape[-1])
+        return of_tables(start + spread * torch.arange(new), q.shape[-1])
 
     old = k[:, :0] if cache is None else cache
     turned_q = turn(q, *at((query_offset or offset)(past)), True) if query_offset is not False else q
     turned_k = turn(k, *at(offset(past)), True) if keys_too else k
     if again:
-        old = turn(old, *tables(torch.arange(past), q.shape[-1]), True)
+        old = turn(old, *of_tables(torch.arange(past), q.shape[-1]), True)
     seen = torch.cat((old, turned_k) if stack is None else stack(old, turned_k), dim=1)
     scores = turned_q @ seen.mT
     kept = seen if keep is None else keep(torch.cat((k[:, :0] if cache is None else cache, k), dim=1), turned_k)
@@ -207,71 +258,158 @@ def test_right_run_rope_passes(capsys):
 
 
 def with_speeds(speeds):
-    def planted(positions, head_dim, base=10000.0):
-        angles = positions.double()[:, None] * speeds(head_dim, base)
+    def planted(positions, head_dim, base=10000.0, dtype=torch.float64):
+        angles = positions.to(dtype)[:, None] * speeds(head_dim, base).to(dtype)
         return angles.cos(), angles.sin()
 
     return planted
 
 
 def with_angles(change):
-    def planted(positions, head_dim, base=10000.0):
+    def planted(positions, head_dim, base=10000.0, dtype=torch.float64):
         speeds = base ** (-torch.arange(0, head_dim, 2).double() / head_dim)
-        angles = change(positions, speeds).double()
-        return angles.cos(), angles.sin()
+        angles = change(positions, speeds.to(dtype)).to(dtype)
+        return angles.double().cos(), angles.double().sin()
 
     return planted
 
 
 def with_result(change):
-    return lambda *case: change(*tables(*case))
+    def planted(positions, head_dim, base=10000.0, dtype=torch.float64):
+        angles = positions.to(dtype)[:, None] * (base ** (-even(head_dim) / head_dim)).to(dtype)
+        return change(angles.cos(), angles.sin())
+
+    return planted
 
 
 def even(head_dim):
     return torch.arange(0, head_dim, 2).double()
 
 
-WRONG_TABLES = {
-    "half as fast": (0, with_speeds(lambda d, b: b ** (-torch.arange(d // 2).double() / d))),
-    "twice as fast": (0, with_speeds(lambda d, b: b ** (-even(d) / (d // 2)))),
-    "pairs counted from 1": (0, with_speeds(lambda d, b: b ** (-(even(d) + 2) / d))),
-    "Your pairs get faster": (0, with_speeds(lambda d, b: b ** (even(d) / d))),
-    "the last point included": (0, with_speeds(lambda d, b: b ** -torch.linspace(0, 1, d // 2).double())),
-    "All pairs turn equally fast": (0, with_speeds(lambda d, b: b ** -(torch.arange(0, d, 2) // d).double())),
-    "All pairs but the first": (0, with_speeds(lambda d, b: b ** (-torch.arange(0, d, 2) // d).double())),
-    "Right for base 10000 only": (0, with_speeds(lambda d, b: 10000.0 ** (-even(d) / d))),
-    "with base 500,000": (0, with_speeds(lambda d, b: 500000.0 ** (-even(d) / d))),
-    "with base 1,000,000": (0, with_speeds(lambda d, b: 1e6 ** (-even(d) / d))),
-    "positions counted from 1": (0, with_angles(lambda p, s: (p + 1)[:, None] * s)),
-    "You count 0, 1, 2": (0, with_angles(lambda p, s: torch.arange(len(p))[:, None] * s)),
-    "Rotated backwards": (0, with_result(lambda cos, sin: (cos, -sin))),
-    "have changed places. At position 0 every cosine": (0, with_result(lambda cos, sin: (sin, cos))),
-    "from degrees": (0, with_angles(lambda p, s: torch.deg2rad(p[:, None] * s))),
-    "2π times too large": (0, with_angles(lambda p, s: p[:, None] * s * 2 * torch.pi)),
-    "twice as large": (0, with_angles(lambda p, s: 2 * p[:, None] * s)),
-    "All angles are 0": (0, with_angles(lambda p, s: 0 * p[:, None] * s)),
-    "to bfloat16: exact up to position 256": (3, with_angles(lambda p, s: p.bfloat16().double()[:, None] * s)),
-    "to bfloat16: off by up to": (3, with_angles(lambda p, s: p.bfloat16()[:, None] * s.bfloat16())),
-    "to float16: exact up to position 2048": (3, with_angles(lambda p, s: p.half().double()[:, None] * s)),
-    "to float16: off by up to": (3, with_angles(lambda p, s: p.half()[:, None] * s.half())),
-    "to float32: fine near the beginning": (3, with_angles(lambda p, s: p.float()[:, None] * s.float())),
-    "The tables have a column for each dimension": (0, with_result(lambda *both: tuple(twice(t, False) for t in both))),
-    "Rows and columns have changed places": (0, with_result(lambda *both: tuple(t.T for t in both))),
-    "The tables are torch.bfloat16": (0, with_result(lambda *both: tuple(t.bfloat16() for t in both))),
-    "the number of tensors that came back is 1": (0, with_result(torch.complex)),
-    "It returned None": (0, lambda *_: None),
-    "It stopped. TypeError": (0, lambda positions, head_dim: None),
-}  # fmt: skip
+FORMULA = {  # mistakes that float32 must not hide
+    "half as fast": with_speeds(lambda d, b: b ** (-torch.arange(d // 2).double() / d)),
+    "twice as fast": with_speeds(lambda d, b: b ** (-even(d) / (d // 2))),
+    "pairs counted from 1": with_speeds(lambda d, b: b ** (-(even(d) + 2) / d)),
+    "the speed of the one before it": with_speeds(lambda d, b: b ** (-2 * (torch.arange(d // 2).double() - 1) / d)),
+    "Your division by the dimension falls on the power": with_speeds(lambda d, b: b ** -even(d) / d),
+    "Only a part of your exponent": with_speeds(lambda d, b: b**-2 * torch.arange(d // 2).double() / d),
+    "Your pairs get faster": with_speeds(lambda d, b: b ** (even(d) / d)),
+    "the last point included": with_speeds(lambda d, b: b ** -torch.linspace(0, 1, d // 2).double()),
+    "All pairs turn equally fast": with_speeds(lambda d, b: b ** -(torch.arange(0, d, 2) // d).double()),
+    "All pairs but the first": with_speeds(lambda d, b: b ** (-torch.arange(0, d, 2) // d).double()),
+    "Right for base 10000 only": with_speeds(lambda d, b: 10000.0 ** (-even(d) / d)),
+    "with base 500,000": with_speeds(lambda d, b: 500000.0 ** (-even(d) / d)),
+    "with base 1,000,000": with_speeds(lambda d, b: 1e6 ** (-even(d) / d)),
+    "positions counted from 1": with_angles(lambda p, s: (p + 1)[:, None] * s),
+    "You count 0, 1, 2": with_angles(lambda p, s: torch.arange(len(p))[:, None] * s),
+    "Your rows come in rising order": with_angles(lambda p, s: p.sort().values[:, None] * s),
+    "Rotated backwards": with_result(lambda cos, sin: (cos, -sin)),
+    "have changed places. At position 0 every cosine": with_result(lambda cos, sin: (sin, cos)),
+    "from degrees": with_angles(lambda p, s: torch.deg2rad(p[:, None] * s)),
+    "2π times too large": with_angles(lambda p, s: p[:, None] * s * 2 * torch.pi),
+    "twice as large": with_angles(lambda p, s: 2 * p[:, None] * s),
+    "All angles are 0": with_angles(lambda p, s: 0 * p[:, None] * s),
+}
+ROUNDED = {
+    "Positions rounded to bfloat16: exact up to 256": with_angles(lambda p, s: p.bfloat16().double()[:, None] * s),
+    "Positions rounded to float16: exact up to 2048": with_angles(lambda p, s: p.half().double()[:, None] * s),
+    "Angles rounded to bfloat16: off by up to": with_angles(lambda p, s: p.bfloat16()[:, None] * s.bfloat16()),
+    "Angles rounded to float16: off by up to": with_angles(lambda p, s: p.half()[:, None] * s.half()),
+    "Angles rounded to float32: fine near": with_angles(lambda p, s: p.float()[:, None] * s.float()),
+    "Speeds rounded to bfloat16, and": with_angles(lambda p, s: p[:, None] * s.bfloat16().double()),
+    "Speeds rounded to float16, and": with_angles(lambda p, s: p[:, None] * s.half().double()),
+    "Speeds rounded to float32, and": with_angles(lambda p, s: p[:, None] * s.float().double()),
+}
+FORMS = {
+    "The tables have a column for each dimension": with_result(lambda *two: tuple(twice(t, False) for t in two)),
+    "Rows and columns have changed places": with_result(lambda *two: tuple(t.T for t in two)),
+    "The tables are torch.bfloat16": with_result(lambda *two: tuple(t.bfloat16() for t in two)),
+    "Wanted cos and sin, 2 tensors; got (5, ": with_result(torch.complex),
+    "Wanted cos and sin, 2 tensors; got 3 of them": with_result(lambda cos, sin: (cos, sin, cos)),
+    "Wanted cos and sin, as torch.Tensor; got tuple of list.": with_result(lambda *two: tuple(t.tolist() for t in two)),
+    "It returned None": lambda *_: None,
+    "It stopped. TypeError": lambda positions, head_dim: None,
+}
+WRONG_TABLES = FORMULA | ROUNDED | FORMS
 
 
 @pytest.mark.parametrize("sentence", WRONG_TABLES)
 def test_wrong_tables_are_named(sentence, capsys):
-    expected, planted = WRONG_TABLES[sentence]
-    points, text = said(capsys, check.tables, planted)
-    assert sentence in text
-    assert not [other for other in WRONG_TABLES if other != sentence and other in text]
-    assert points == expected
-    assert f"Task 1: {expected} of 5" in text
+    expected = 3 if sentence in ROUNDED else 0
+    for dtype in (torch.float64, torch.float32) if sentence in FORMULA else (None,):
+        planted = WRONG_TABLES[sentence]
+        points, text = said(capsys, check.tables, (lambda *c, f=planted, d=dtype: f(*c, d)) if dtype else planted)
+        assert sentence in text, dtype
+        assert not [other for other in WRONG_TABLES if other != sentence and other in text], dtype
+        assert ("The formula is right" in text) == (sentence in ROUNDED)
+        assert points == expected
+        assert f"Task 1: {expected} of 5" in text
+
+
+def test_large_angles_in_float32_are_named_too():
+    """Speeds that grow where they should fall make angles of 10^4 rad, and float32 is off by some 10^-3 there."""
+    positions, dim, base = torch.tensor([39, 4]), 14, 899.0
+    speeds = torch.exp(even(dim).float() * (torch.tensor(base).log() / dim))
+    angles = (positions.float()[:, None] * speeds).double()
+    case = (positions, dim, base)
+    [known] = check.named([(angles.cos(), angles.sin())], check.tables_by_loop, check.TABLE_MISTAKES, [case])
+    assert "Your pairs get faster" in known.says
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
+def test_no_format_hides_a_wrong_formula(name, capsys):
+    """Mistakes that the base 10000 and positions in rising order do not show, known and unknown."""
+    dtype = getattr(torch, name)
+
+    def rounded(positions, head_dim, base, *, change):
+        positions, base = change(positions, base)
+        angles = (positions.to(dtype)[:, None] * (base ** (-even(head_dim) / head_dim)).to(dtype)).double()
+        return angles.cos(), angles.sin()
+
+    named_both = 0
+    for sentence, change in (
+        ("Right for base 10000 only", lambda p, b: (p, 10000.0)),
+        ("You count 0, 1, 2", lambda p, b: (torch.arange(len(p)), b)),
+        ("Your rows come in rising order", lambda p, b: (p.sort().values, b)),
+        ("in a way that I do not know", lambda p, b: (p - p.min(), b)),
+        ("in a way that I do not know", lambda p, b: (p, min(b, 9000.0))),
+    ):
+        points, text = said(capsys, check.tables, lambda *case, change=change: rounded(*case, change=change))
+        assert points == 0, text
+        assert sentence in text
+        assert "The formula is right" not in text
+        named_both += f"Two mistakes at once, it seems. First: {sentence}" in text and f" rounded to {name}" in text
+    assert named_both > 0 or name != "bfloat16"  # in finer formats they are plain enough alone
+
+
+def test_a_clamp_far_out_is_not_called_rounding(capsys):
+    def clamped(positions, *case):
+        return tuple(table.float() for table in tables(positions.clamp(max=65535), *case))
+
+    def lost(positions, *case):
+        cos, sin = with_angles(lambda p, s: p.float()[:, None] * s.float())(positions, *case)
+        far = positions[:, None] > 800_000
+        return cos.masked_fill(far, torch.nan), sin.masked_fill(far, torch.nan)
+
+    def clamped_once(positions, head_dim, base):
+        exact = tuple(table.float() for table in tables(positions, head_dim, base))
+        return clamped(positions, head_dim, base) if head_dim == 8 else exact
+
+    for planted in (clamped, clamped_once, lost):
+        points, text = said(capsys, check.tables, planted)
+        assert "large positions: Wrong, in a way that I do not know" in text
+        assert points == 3
+
+
+@pytest.mark.parametrize(
+    "made",
+    [torch.nan, torch.inf, 0],
+    ids=["not a number", "infinite", "whole numbers"],
+)
+def test_tables_of_no_use_get_a_sentence(made, capsys):
+    points, text = said(capsys, check.tables, lambda p, d, b: (torch.full((len(p), d // 2), made),) * 2)
+    assert points == 0
+    assert "got [" in text or "The tables are torch.int64" in text
 
 
 def overwritten(x, cos, sin, interleaved):
@@ -296,8 +434,8 @@ def pairwise(formula):
 
 
 WRONG_ROTATIONS = {
-    "Right at distance 0 only": lambda x, c, s, i: stacked(x, c, s, not i),
-    "Rotated backwards: compare with a quarter turn": lambda x, c, s, i: stacked(x, c, -s, i),
+    "The other layout": lambda x, c, s, i: stacked(x, c, s, not i),
+    "Rotated backwards. A quarter turn": lambda x, c, s, i: stacked(x, c, -s, i),
     "right numbers in the wrong places": lambda x, c, s, i: join(*split(stacked(x, c, s, i), i), not i),
     "meet different angles": lambda x, c, s, i: x * twice(c, not i) + swap(x, i) * twice(s, not i),
     "the wrong partner": lambda x, c, s, i: x * twice(c, i) + swap(x, not i) * twice(s, i),
@@ -309,7 +447,9 @@ WRONG_ROTATIONS = {
     "Cosines and sines have changed places": lambda x, c, s, i: stacked(x, s, c, i),
     "like the first one": lambda x, c, s, i: stacked(x, c[:1], s[:1], i),
     "turned by its head number": lambda x, c, s, i: stacked(x, c[:, None], s[:, None], i),
+    "by the angle of the first one": lambda x, c, s, i: stacked(x, c[:, :1], s[:, :1], i),
     "Only the first half of the pairs": first_half,
+    "The tables are added to x": lambda x, c, s, i: x + join(s, c, i),
     "Nothing is turned": lambda x, c, s, i: x,
     "Count axes from the right": lambda x, c, s, i: stacked(x, c, s, i).flatten(min(2, x.ndim - 1)),
     "Complex numbers came back": lambda x, c, s, i: torch.complex(*split(stacked(x, c, s, i), i)),
@@ -319,14 +459,13 @@ WRONG_ROTATIONS = {
 @LAYOUTS
 @pytest.mark.parametrize("sentence", WRONG_ROTATIONS)
 def test_wrong_rotations_are_named(sentence, interleaved, capsys):
-    wrong, right = ([lambda *case, layout=layout, f=f: f(*case, layout) for layout in (True, False)]
-                    for f in (WRONG_ROTATIONS[sentence], stacked))  # fmt: skip
+    wrong, right = in_both_layouts(WRONG_ROTATIONS[sentence]), in_both_layouts(stacked)
     both = (wrong[0], right[1]) if interleaved else (right[0], wrong[1])
-    points, text = said(capsys, check.rotation, *both)
+    points, text = said(capsys, check.rotation, *both, looks_right)
     assert f"Task 2, {'interleaved' if interleaved else 'half-split'}: " in text
     assert sentence in text
     assert not [other for other in WRONG_ROTATIONS if other != sentence and other in text]
-    assert points == 2
+    assert points == (2 if interleaved else 3)
 
 
 def test_habits_cost_a_point(capsys):
@@ -341,25 +480,105 @@ def test_habits_cost_a_point(capsys):
             torch.view_as_complex(torch.stack(split(x, interleaved), -1)) * torch.complex(cos, sin)
         ).flatten(-2)
 
+    def tables_rounded(x, cos, sin, interleaved):
+        return stacked(x, cos.to(x.dtype), sin.to(x.dtype), interleaved)
+
+    def tables_rounded_alone(x, cos, sin, interleaved):
+        return stacked(x.float(), cos.to(x.dtype).float(), sin.to(x.dtype).float(), interleaved).to(x.dtype)
+
+    def products_rounded(x, cos, sin, interleaved):
+        x0, x1 = split(x, interleaved)
+        a, b, c, d = (product.to(x.dtype) for product in (x0 * cos, x1 * sin, x0 * sin, x1 * cos))
+        return join(a - b, c + d, interleaved)
+
+    def number_by_number(x, cos, sin, interleaved):
+        y, half = torch.empty_like(x), x.shape[-1] // 2
+        for word, i in product(range(x.shape[-2]), range(half)):
+            a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + half)
+            c, s = cos[word, i], sin[word, i]
+            y[..., word, a] = x[..., word, a] * c - x[..., word, b] * s
+            y[..., word, b] = x[..., word, a] * s + x[..., word, b] * c
+        return y
+
     for planted, sentence in (
         (in_place, "Your function changes the x that it is given"),
-        (widened, "the result in torch.float64"),
+        (widened, "the result in torch.float64; wanted x's dtype"),
+        (tables_rounded, "the tables are rounded before they meet x"),
+        (tables_rounded_alone, "the tables are rounded before they meet x"),
+        (products_rounded, "products are rounded before they are added"),
+        (number_by_number, "products are rounded before they are added"),
     ):
-        both = [lambda *case, layout=layout, f=planted: f(*case, layout) for layout in (True, False)]
-        points, text = said(capsys, check.rotation, *both)
-        assert sentence in text
-        assert points == 4
-    points, text = said(
-        capsys, check.rotation, lambda *case: only_wide(*case, True), lambda *case: stacked(*case, False)
-    )
-    assert "x in torch.bfloat16, tables in torch.float32: It stopped. RuntimeError" in text
+        for wrong in (0, 1):
+            two = in_both_layouts(stacked)
+            two[wrong] = in_both_layouts(planted)[wrong]
+            points, text = said(capsys, check.rotation, *two, looks_right)
+            assert sentence in text, planted
+            assert points == 4
+    points, text = said(capsys, check.rotation, *in_both_layouts(by_one_matrix_of_float32), looks_right)
+    assert text.count("interleaved: right.") == text.count("half-split: right.") == 1
     assert points == 4
+    points, text = said(capsys, check.rotation, lambda *case: only_wide(*case, True), in_both_layouts(stacked)[1])
+    assert "x in torch.bfloat16, tables in torch.float32: It stopped. RuntimeError" in text
+    assert "(16, 4) in torch.float32" in text
+    assert points == 3
+
+
+def test_a_test_of_ones_own_is_tried(capsys):
+    def lengths(rotate):
+        x = torch.tensor([[3.0, 4.0, 5.0, 6.0]])
+        y = rotate(x, torch.tensor([[0.6, 0.8]]), torch.tensor([[0.8, 0.6]]))
+        return torch.allclose(y.norm(), x.norm())
+
+    def asserting(rotate):
+        assert looks_right(rotate), "wrong"
+        return True
+
+    def one_word(rotate):
+        x = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+        y = rotate(x, torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 0.0]]))
+        return torch.allclose(y[0, :2], torch.tensor([-2.0, 1.0]))
+
+    for planted, sentence in (
+        (looks_right, "right."),
+        (asserting, "right."),
+        (lambda rotate: torch.tensor(looks_right(rotate)), "right."),
+        (lambda rotate: np.bool_(looks_right(rotate)), "right."),
+        (lambda rotate: True, "It lets a wrong rotation pass: it turns backwards."),
+        (lengths, "It lets a wrong rotation pass: it turns backwards."),
+        (one_word, "It lets a wrong rotation pass: all its pairs take the angles of the first one."),
+        (lambda rotate: False, "It refuses a rotation that is right"),
+        (lambda rotate: None, "It returned None; wanted True or False."),
+        (lambda rotate: rotate(torch.ones(4), torch.ones(2), torch.ones(2)), "It stopped. ValueError: rotate takes x"),
+        (lambda rotate: rotate([1.0], 1.0, 0.0), "It stopped. ValueError: rotate takes x"),
+        (check.unwritten, "not written yet."),
+    ):
+        points, text = said(capsys, check.rotation, *in_both_layouts(stacked), planted)
+        assert f"Task 2, your own test: {sentence}" in text
+        assert points == 4 + (sentence == "right.")
+
+
+@pytest.mark.parametrize(("name", "knobs"), check.WRONG_ONES, ids=[name for name, _ in check.WRONG_ONES])
+def test_each_of_the_seven_wrong_ones_can_pass_alone(name, knobs):
+    """A test that sees all the others and lets this one pass is told so."""
+
+    def others(rotate):
+        x = torch.tensor([[1.0, 2.0, 3.0, 4.0]] * 2)
+        cos, sin = torch.tensor([[0.6, 0.8], [1.0, 0.0]]), torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        [alike] = check.rotation_by_loop(x, cos, sin, True, **knobs)
+        y = rotate(x, cos, sin).double()
+        return looks_right(rotate) or torch.allclose(y, alike, atol=1e-5)
+
+    assert check.overlooked(looks_right) is None
+    assert check.overlooked(others) == f"It lets a wrong rotation pass: {name}."
 
 
 WRONG_CONVERSIONS = {
     "The other way round": lambda w, d, to, back: back(w, d),
     "from head to head": lambda w, d, to, back: to(w, len(w)),
-    "The columns are sorted": lambda w, d, to, back: to(w.T, d).T,
+    "The columns are sorted.": lambda w, d, to, back: to(w.T, d).T,
+    "The columns are sorted, all at once": lambda w, d, to, back: to(w.T, w.shape[1]).T,
+    "Only the rows of the first head": lambda w, d, to, back: torch.cat((to(w[:d], d), w[d:])),
+    "as if the heads took turns": lambda w, d, to, back: alternating(w, d, to),
     "comes back as it was": lambda w, d, to, back: w,
     "First and second number": lambda w, d, to, back: swapped_pairs(w, d, to),
 }
@@ -371,16 +590,47 @@ def swapped_pairs(weight, head_dim, to):
     return to(weight.unflatten(0, (-1, 2, head_dim // 2)).flip(1).flatten(0, 2), head_dim)
 
 
+def alternating(weight, head_dim, to):
+    shape = (head_dim // 2, 2, -1) if to is to_half_split else (2, head_dim // 2, -1)
+    return weight.unflatten(0, shape).transpose(0, 1).flatten(0, 2)
+
+
 @pytest.mark.parametrize("sentence", WRONG_CONVERSIONS)
 def test_wrong_conversions_are_named(sentence, capsys):
     planted = WRONG_CONVERSIONS[sentence]
-    for there, points in ((True, 2), (False, 3)):
+    for there, points in ((True, 2), (False, 2)):
         forth = (lambda w, d: planted(w, d, to_half_split, to_interleaved)) if there else to_half_split
         back = to_interleaved if there else (lambda w, d: planted(w, d, to_interleaved, to_half_split))
         found, text = said(capsys, check.conversion, forth, back)
         assert found == points
         assert sentence in text
         assert not [other for other in WRONG_CONVERSIONS if other != sentence and other in text]
+
+
+def test_the_line_of_the_five_minute_page_moves_the_first_head_only(capsys):
+    line = lambda W, d: torch.cat((W[:d][0::2], W[:d][1::2], W[d:]))  # noqa: E731
+    assert "`torch.cat((W[:d][0::2], W[:d][1::2], W[d:]))`" in FIVE_MINUTES.read_text(encoding="utf-8")
+    assert "Only the rows of the first head are sorted" in said(capsys, check.conversion, line, to_interleaved)[1]
+
+
+def test_a_weight_is_not_changed_and_keeps_its_dtype(capsys):
+    def in_place(weight, head_dim):
+        return weight.copy_(to_half_split(weight, head_dim))
+
+    def single(weight, head_dim):
+        return to_half_split(weight, head_dim).float()
+
+    def double(weight, head_dim):
+        return to_half_split(weight, head_dim).double()
+
+    for planted, sentence in (
+        (in_place, "Your function changes the weight that it is given"),
+        (single, "The weight in torch.float64, and the result in torch.float32; wanted the weight's dtype"),
+        (double, "The weight in torch.float32, and the result in torch.float64; wanted the weight's dtype"),
+    ):
+        points, text = said(capsys, check.conversion, planted, to_interleaved)
+        assert f"Task 3, the weight and its dtype: {sentence}" in text
+        assert points == 4
 
 
 def raw(old_and_new, turned):
@@ -402,7 +652,11 @@ WRONG_CACHES = {
     "the queries begin again": (0, {"query_offset": lambda past: 0}),
     "the keys begin again": (0, {"offset": lambda past: 0, "query_offset": lambda past: past}),
     "All words of a call get the same position": (3, {"spread": 0}),
+    "New words begin at the number of heads": (0, {"heads": lambda cache: cache.shape[0]}),
+    "New words begin at the dimension of a head": (0, {"heads": lambda cache: cache.shape[-1]}),
+    "all positions are one too small": (0, {"offset": lambda past: max(past - 1, 0)}),
     "positions counted from 1": (0, {"offset": lambda past: past + 1}),
+    "with the new keys only": (0, {"last": lambda scores, past: scores[..., past:]}),
     "are turned again in each call": (0, {"again": True}),
     "and later queries meet them so": (0, {"keep": raw}),
     "New keys are put in front": (0, {"stack": lambda old, new: (new, old)}),
@@ -410,8 +664,8 @@ WRONG_CACHES = {
     "The keys are not turned": (0, {"keys_too": False}),
     "holds the new keys only": (0, {"keep": lambda old_and_new, turned: turned}),
     "divided by the root": (0, {"last": lambda scores, past: scores / 8**0.5}),
-    "Right, but masked": (3, {"last": masked}),
-    "Right at distance 0 only": (0, {"turn": lambda x, c, s, i: stacked(x, c, s, not i)}),
+    "The scores are masked": (3, {"last": masked}),
+    "The other layout": (0, {"turn": lambda x, c, s, i: stacked(x, c, s, not i)}),
     "Rotated backwards": (0, {"turn": lambda x, c, s, i: stacked(x, c, -s, i)}),
     "right numbers in the wrong places": (0, {"turn": WRONG_ROTATIONS["right numbers in the wrong places"]}),
 }
@@ -426,6 +680,51 @@ def test_wrong_caches_are_named(sentence, capsys):
     assert points == expected
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_cache_names_mistakes_of_earlier_tasks(dtype, capsys):
+    with_dtype = lambda planted: lambda *case: planted(*case, 10000.0, dtype)  # noqa: E731
+    for sentence in FORMULA:
+        text = said(capsys, check.cache, lambda *case, f=FORMULA[sentence]: cached(*case, of_tables=with_dtype(f)))[1]
+        assert SAME_IN_A_CACHE.get(sentence, sentence) in text, sentence
+    for sentence, planted in WRONG_ROTATIONS.items():
+        if sentence not in ("Count axes from the right", "Complex numbers came back"):
+            text = said(capsys, check.cache, lambda *case, f=planted: cached(*case, turn=f))[1]
+            assert SAME_IN_A_CACHE.get(sentence, sentence) in text, sentence
+
+
+def test_what_is_not_written_is_named(capsys):
+    def tables(*_):
+        raise NotImplementedError("your code here")
+
+    def cannot(*_):
+        raise NotImplementedError('"baddbmm" not implemented for Half')
+
+    _, text = said(capsys, check.cache, lambda *case: cached(*case, of_tables=tables))
+    assert "Task 4, word by word: it calls `tables`, which is not written yet." in text
+    _, text = said(capsys, check.cache, tables)
+    assert "Task 4, word by word: not written yet." in text
+    _, text = said(capsys, check.cache, cannot)
+    assert "It stopped. NotImplementedError" in text
+
+
+def test_results_in_the_wrong_order_and_counters_are_seen(capsys):
+    points, text = said(capsys, check.cache, lambda *case: cached(*case)[::-1])
+    assert "Scores and cache have changed places" in text
+    assert points == 0
+    count = [0]
+
+    def counting(q, k, cache):
+        start = count[0]
+        count[0] += q.shape[1]
+        return cached(q, k, cache, offset=lambda past: start)
+
+    points, text = said(capsys, check.cache, counting)
+    assert "several words at once: The same arguments give another result the second time" in text
+    assert points == 3
+    _, text = said(capsys, check.tables, lambda *case: tuple(torch.rand_like(t) for t in tables(*case)))
+    assert "The same arguments give another result the second time" in text
+
+
 def test_a_cache_from_before_the_rotation_is_called_a_design(capsys):
     points, text = said(capsys, check.cache, keeps_raw_and_turns_all)
     assert "a design in its own right" in text
@@ -433,8 +732,8 @@ def test_a_cache_from_before_the_rotation_is_called_a_design(capsys):
 
 
 OF_CHAPTER_6 = {
-    "the other layout": "Right at distance 0 only",
-    "turned backwards": "Rotated backwards: compare with a quarter turn",
+    "the other layout": "The other layout",
+    "turned backwards": "Rotated backwards. A quarter turn",
     "another base": "You turn with base 500,000",
     "pairs counted from 1": "pairs counted from 1",
     "position forgotten": "Nothing is turned",
@@ -464,7 +763,7 @@ def test_the_ten_mistakes_of_chapter_6_are_among_them():
                 return y[:, 0::2], y[:, 1::2]
 
             assert found is None
-            found = check.rounding(as_tables, DIM)
+            found = check.rounding(as_tables, [(check.FAR, DIM, 10000.0)])
         assert (found is None) == (name == "(none)")
         assert name == "(none)" or OF_CHAPTER_6[name] in found, name
 
@@ -475,20 +774,21 @@ def by_head(d_k, theta, longest, x, positions):
 
 
 def rope_with(of_tables="", rotation=""):
-    of_tables = WRONG_TABLES[of_tables][1] if of_tables else tables
-    return lambda *case: rope(*case, of_tables=of_tables, turn=WRONG_ROTATIONS.get(rotation, stacked))
+    of_tables = WRONG_TABLES[of_tables] if of_tables else tables
+    turn = WRONG_ROTATIONS.get(rotation, stacked)
+    return lambda *case: rope(*case, of_tables=of_tables, turn=turn)
 
 
 WRONG_ROPES = [
     (["You count 0, 1, 2"], lambda *case: rope(*case[:4], torch.arange(case[3].shape[-2]).expand(case[4].shape))),
     (["Right for base 10000 only"], lambda d, theta, *case: rope(d, 10000.0, *case)),
     (["turned by its head number"], by_head),
-    *(([f"Angles rounded {words}"], rope_with(words)) for words in WRONG_TABLES if words.startswith("to ")),
+    *(([words], rope_with(words)) for words in ROUNDED),
     *(
         (["Two mistakes at once", *two], rope_with(*two))
         for two in (
-            ("pairs counted from 1", "Rotated backwards: compare with a quarter turn"),
-            ("half as fast", "Right at distance 0 only"),
+            ("pairs counted from 1", "Rotated backwards. A quarter turn"),
+            ("half as fast", "The other layout"),
             ("Right for base 10000 only", "A plus in both"),
         )
     ),
@@ -503,37 +803,106 @@ def test_wrong_run_ropes_are_named(sentences, planted, capsys):
     assert all(sentence in text for sentence in sentences), text
 
 
+def test_a_wrong_rotation_with_rounded_angles_is_not_excused(capsys):
+    for words in ROUNDED:
+        for rotation in ("A plus in both", "The sines have no effect", "by the angle of the first one"):
+            right, text = said(capsys, check.run_rope, rope_with(words, rotation))
+            assert not right
+            assert "The formula is right" not in text
+
+
+SAME_IN_A_CACHE = {  # with base 10000 and one call after the other, two mistakes can be one
+    "You count 0, 1, 2": "Each call begins again at position 0",
+    "Right for base 10000 only": "right.",
+    "Your rows come in rising order": "right.",
+    "positions counted from 1": "positions counted from 1",
+    "All angles are 0": "Nothing is turned",
+    "Only a part of your exponent": "Nothing is turned",
+    "All pairs turn equally fast": "by the angle of the first one",
+    "Rotated backwards": "Rotated backwards. A quarter turn",
+    "have changed places. At position 0 every cosine": "Cosines and sines have changed places",
+    "like the first one": "All words of a call get the same position",
+}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_known_mistakes_are_told_apart_for_each_seed(seed, monkeypatch, capsys):
     monkeypatch.setattr(check, "SEED", seed)
-    for mistake in check.TABLE_MISTAKES:
-        wrong_tables = lambda *case, m=mistake: check.tables_by_loop(*case, **m.knobs)  # noqa: E731
-        assert mistake.says in said(capsys, check.tables, wrong_tables)[1]
-    for layout in (True, False):
+    tell_all_apart(capsys)
+
+
+def in_format(dtype, positions, dim, base, **knobs):
+    """Tables with a known mistake, their angles rounded to a format."""
+    first = check.of_tables(knobs)
+    swapped = first.pop("swapped", False)
+    angles = check.angles_by_loop(positions, dim, base, **first).to(dtype)
+    found = angles.cos(), angles.sin()
+    return found[::-1] if swapped else found
+
+
+def tell_all_apart(capsys):
+    """Right solutions pass, and each known mistake gets its sentence: in each task, in float64 and in float32."""
+    assert check.tables(tables) == check.tables(tables_of_complex_numbers) == check.tables(tables_by_numpy) == 5
+    for solution in RIGHT_ROTATIONS:
+        assert check.rotation(*in_both_layouts(solution), looks_right) == 5
+    assert check.conversion(to_half_split, to_interleaved) == check.cache(cached) == 5
+    assert check.run_rope(rope)
+    capsys.readouterr()
+    of_rotation = check.rotation_mistakes(True)
+    for dtype, mistake in product((torch.float64, torch.float32), check.TABLE_MISTAKES):
+        wrong_tables = lambda *case, d=dtype, m=mistake: in_format(d, *case, **m.knobs)  # noqa: E731
+        points, text = said(capsys, check.tables, wrong_tables)
+        assert mistake.says in text, (dtype, mistake)
+        assert points == 0
+        if mistake.knobs not in KNOWN_TWICE and "All pairs turn equally" not in mistake.says:
+
+            def wrong_rope(dim, theta, longest, x, positions, of_tables=wrong_tables):
+                return stacked(x, *of_tables(positions, dim, theta), True)
+
+            assert mistake.says in said(capsys, check.run_rope, wrong_rope)[1], (dtype, mistake)
+    for name, planted in ROUNDED.items():
+        points, text = said(capsys, check.tables, planted)
+        assert name in text
+        assert points == 3
+        assert name in said(capsys, check.run_rope, lambda *case, f=planted: rope(*case, of_tables=f))[1]
+    for dtype, layout in product((torch.float64, torch.float32), (True, False)):
         for mistake in check.rotation_mistakes(layout):
 
-            def wrong(*case, layout=layout, knobs=mistake.knobs):
-                return check.rotation_by_loop(*case, layout, **knobs)[0]  # no result where the mistake stops
+            def wrong(*case, dtype=dtype, layout=layout, knobs=mistake.knobs):
+                return check.rotation_by_loop(*case, layout, **knobs)[0].to(dtype)  # stops where the mistake does
 
             def right(*case, layout=not layout):
                 return stacked(*case, layout)
 
             both = (wrong, right) if layout else (right, wrong)
-            assert mistake.says in said(capsys, check.rotation, *both)[1]
-    for mistake in [*check.rotation_mistakes(True), *check.TABLE_MISTAKES]:
-        if mistake.knobs not in KNOWN_TWICE:
+            assert mistake.says in said(capsys, check.rotation, *both)[1], (layout, mistake)
+    for mistake in of_rotation:
 
-            def wrong_rope(*case, knobs=mistake.knobs):
-                return check.run_rope_by_loop(*case, **knobs)[0]
+        def wrong_rope(*case, knobs=mistake.knobs):
+            return check.run_rope_by_loop(*case, **knobs)[0]
 
-            assert mistake.says in said(capsys, check.run_rope, wrong_rope)[1]
+        assert mistake.says in said(capsys, check.run_rope, wrong_rope)[1]
+    for back in (False, True):
+        for mistake in check.conversion_mistakes(back):
+
+            def wrong_way(weight, dim, back=back, knobs=mistake.knobs):
+                return check.conversion_by_loop(weight, dim, back, **knobs)[0].to(weight.dtype)
+
+            both = (to_half_split, wrong_way) if back else (wrong_way, to_interleaved)
+            assert mistake.says in said(capsys, check.conversion, *both)[1], (back, mistake)
+    for dtype, sentence in product((torch.float64, torch.float32), WRONG_CACHES):
+
+        def wrong_cache(q, k, cache, dtype=dtype, options=WRONG_CACHES[sentence][1]):
+            return cached(q.to(dtype), k.to(dtype), cache, **options)
+
+        assert sentence in said(capsys, check.cache, wrong_cache)[1], (dtype, sentence)
 
 
-def test_some_fifty_mistakes_are_known():
+def test_more_than_sixty_mistakes_are_known():
     lists = check.TABLE_MISTAKES, check.rotation_mistakes(True), check.conversion_mistakes(True), check.CACHE_MISTAKES
     sentences = [mistake.says for known in lists for mistake in known]
-    assert 50 <= len(set(sentences)) == len(sentences) <= 55
-    assert "some fifty mistakes" in (making.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert 60 <= len(set(sentences)) == len(sentences) <= 70
+    assert "more than sixty mistakes" in (making.FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 # -- Wrong, and not on the list ----------------------------------------------------------------------------------------
@@ -542,9 +911,16 @@ def test_some_fifty_mistakes_are_known():
 def test_an_unknown_mistake_gets_its_smallest_case(capsys):
     text = said(capsys, check.tables, with_speeds(lambda d, b: (2 * b) ** (-even(d) / d)))[1]
     assert (
-        "The smallest case that I found: positions = [1], head_dim = 4, base = 10000: sin got [0.841471, 0.007" in text
+        "The smallest case that I found: positions = [1], head_dim = 4, base = 10000: got angles of [1, 0.00707107] rad"
+        ", wanted [1, 0.01]." in text
     )
-    assert ", wanted [0.841471, 0.00999983]." in text
+    text = said(capsys, check.tables, lambda p, *case: tables(torch.remainder(p.double(), 2 * torch.pi), *case))[1]
+    assert "positions = [10], head_dim = 4, base = 10000: got angles of [-2.56637, 0.0371681] rad" in text
+    assert ", wanted [-2.56637, 0.1], up to whole turns." in text
+    text = said(capsys, check.tables, lambda *case: tuple(3 * t for t in tables(*case)))[1]
+    assert "positions = [0], head_dim = 2, base = 10000: cos got [3], wanted [1]." in text
+    text = said(capsys, check.tables, lambda p, *case: tables(p.flip(0), *case))[1]
+    assert "positions = [0, 1], head_dim = 2, base = 10000: cos got [0.540302, 1], wanted [1, 0.540302]." in text
 
     def speeds_in_reverse(x, cos, sin):  # right for one pair, and for position 0
         return stacked(x, cos.flip(-1), sin.flip(-1), True)
@@ -553,9 +929,14 @@ def test_an_unknown_mistake_gets_its_smallest_case(capsys):
     assert "x = [[1, 0, 0, 0]], cos = [[0.540302, 0.99995]], sin = [[0.841471, 0.00999983]]: " in text
     assert ": got [0.99995, 0.00999983, 0, 0], wanted [0.540302, 0.841471, 0, 0]." in text
     _, text = said(capsys, check.conversion, lambda w, d: w.flip(0), to_interleaved)
-    assert "head_dim = 2, weight = [[0], [1]]: got [1, 0], wanted [0, 1]." in text
+    assert "head_dim = 2, heads = 1, width = 2: rows got in the order [1, 0], wanted [0, 1]." in text
+    _, text = said(capsys, check.conversion, lambda w, d: to_half_split(w, d).flip(1), to_interleaved)
+    assert "width = 2: in row r and column c of the weight is 100 r + c; row 0 got [1, 0], wanted [0, 1]." in text
+    _, text = said(capsys, check.conversion, lambda w, d: to_half_split(w, d) + (len(w) > 30), to_interleaved)
+    assert "head_dim = 8, heads = 4, width = 16: row 0 got [" in text
     _, text = said(capsys, check.cache, lambda *case: cached(*case, last=lambda scores, past: scores + past))
-    assert "0 elsewhere, new words in each call: [1, 1]: call 2, scores got [1.5403, 2], wanted [0.540302, 1]." in text
+    assert "1 head of dimension 2, all queries and keys [1, 0], new words in each call: [1, 1]: call 2, " in text
+    assert "scores got [1.5403, 2], wanted [0.540302, 1]." in text
     _, text = said(capsys, check.run_rope, lambda *case: rope(*case) + 1)
     assert "d_k = 2, theta = 10000, token_positions = [0], x = [[1, 0]]: got [2, 1], wanted [1, 0]." in text
 
@@ -572,14 +953,13 @@ def test_a_mistake_that_needs_many_words_is_shown_too(capsys):
 
 
 def test_nothing_is_given_away(capsys):
-    formula = re.compile(r"\*\*|cos\(|sin\(|torch\.(?!float|bfloat|Tensor)\w+\(|arange|unflatten|x0|x1|\d \* ")
-    for _, planted in WRONG_TABLES.values():
+    formula = re.compile(r"\*\*|cos\(|sin\(|torch\.(?!float|bfloat|Tensor)\w+\(|arange|unflatten|\bx[01]\b|\d \* ")
+    for planted in WRONG_TABLES.values():
         text = said(capsys, check.tables, planted)[1]
         assert not formula.search(text), text
         assert "got [" not in text
     for planted in WRONG_ROTATIONS.values():
-        both = [lambda *case, layout=layout, f=planted: f(*case, layout) for layout in (True, False)]
-        text = said(capsys, check.rotation, *both)[1]
+        text = said(capsys, check.rotation, *in_both_layouts(planted))[1]
         assert not formula.search(text), text
         assert "got [" not in text
 
@@ -644,10 +1024,70 @@ def test_sources_are_cleared():
 def test_what_a_student_gets_is_not_written_yet(built, capsys):
     assert check.grade(built / "student" / "hw1_rope.ipynb") == 0
     text = capsys.readouterr().out
-    assert text.count("not written yet") == 6
+    assert text.count("not written yet") == 7
+    assert "which is not written yet" not in text
     assert text.endswith("hw1_rope.ipynb: 0 of 20\n")
     assert check.grade(built / "student" / "adapters.py") is None
     assert capsys.readouterr().out == "run_rope: not written yet.\n"
+
+
+def test_minutes_and_points_of_the_sheet_add_up(capsys):
+    cells = nbformat.read(making.FOLDER / "hw1_rope.ipynb", as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    head, *tasks = text.split("\n## Task ")
+    assert "**90 minutes, 20 points.**" in head
+    minutes = [int(re.search(r"\(5 points, (\d+) minutes\)", task)[1]) for task in tasks]
+    assert sum(minutes) + int(re.search(r"takes (\d+) of the minutes", head)[1]) == 90
+    names = check.functions_of(making.FOLDER / "hw1_rope.ipynb")
+    steps = []
+    for check_task, task in zip(check.TASKS, tasks, strict=True):
+        before = len(steps)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(check, "report", lambda name, found: steps.extend(found) or 0)
+            check_task(*(names[name] for name in check.TASKS[check_task]))
+        points = [worth for _, worth, complaint in steps[before:] if complaint is None]
+        said_points = [
+            int(number) for number in re.findall(r"\d+", re.search(r"Points: (.*)", task)[1]) if int(number) < 5
+        ]
+        each = [2, *said_points] if "for each way" in task else said_points
+        assert sum(points) == sum(each) == 5
+        assert points == each
+    assert len(check.WRONG_ONES) == 7
+    assert "seven wrong ones" in text
+    capsys.readouterr()
+
+
+def test_what_the_five_minute_page_gives_away(tmp_path, capsys):
+    cells = {cell.id: cell.source for cell in nbformat.read(FIVE_MINUTES, as_version=4).cells}
+    pasted = [cells["functions"], cells["rotate"], "tables = rope_tables"]
+    for layout in (True, False):
+        name = "rotate_interleaved" if layout else "rotate_half_split"
+        pasted.append(f"def {name}(x, cos, sin):\n    return rotate(x, cos, sin, interleaved={layout})")
+    (tmp_path / "pasted.py").write_text("\n\n".join(pasted), encoding="utf-8")
+    assert check.grade(tmp_path / "pasted.py") == 9
+    text = capsys.readouterr().out
+    assert "Task 1: 5 of 5" in text
+    assert "Task 2: 4 of 5" in text
+    assert "earns 9 of the 20 points" in (making.FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_cell_that_stops_is_named(tmp_path, capsys):
+    notebook = nbformat.v4.new_notebook()
+    early = "# my test\nassert tables(torch.arange(3), 8)[0].shape == (3, 4)"
+    right = (
+        "import torch\n\n\n"
+        + "def tables(p, d, base=10000.0):\n    e = base ** (-torch.arange(0, d, 2).double() / d)\n"
+    )
+    right += "    return (p[:, None] * e).cos(), (p[:, None] * e).sin()"
+    for source in (early, right):
+        notebook.cells.append(nbformat.v4.new_code_cell(source))
+    nbformat.write(notebook, tmp_path / "mine.ipynb")
+    (tmp_path / "mine.py").write_text("1 / 0", encoding="utf-8")
+    assert check.grade(tmp_path / "mine.ipynb") == 5
+    said_first = capsys.readouterr().out.splitlines()[0]
+    assert said_first.startswith('mine.ipynb: code cell 1 ("# my test") stopped, run from top to bottom. NameError: ')
+    assert check.grade(tmp_path / "mine.py") is None
+    assert capsys.readouterr().out.startswith("mine.py: it stopped, run from top to bottom. ZeroDivisionError")
 
 
 def test_the_check_runs_alone_in_a_shell_and_under_pytest(built, tmp_path):

@@ -1,4 +1,7 @@
-"""Your rotation in the signature that a well-known course asks for. Connect it, then: python check.py adapters.py."""
+"""Your rotation in the signature that a well-known course asks for: not a part of homework 1.
+
+Connect it, then: python check.py adapters.py
+"""
 
 import torch
 from torch import Tensor

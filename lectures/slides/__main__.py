@@ -211,6 +211,16 @@ def demo(out: Path) -> None:
         nbformat.write(notebook, out / f"{name}.ipynb")
 
 
+def linked_from(page: Path) -> None:
+    """On the page for teachers the lectures' names become links, and the PDFs stand beside them."""
+    text = page.read_text(encoding="utf-8")
+    for name in PLANS:
+        links = (f'<a href="../lectures/{name}{end}">{word}</a>'
+                 for end, word in ((".html", name), (".pdf", "PDF"), ("-notes.pdf", "notes")))  # fmt: skip
+        text = re.sub(rf"<code[^>]*><span[^>]*>{name}</span></code>", "{} ({}, {})".format(*links), text)
+    page.write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
     from playwright.sync_api import sync_playwright
 
@@ -221,4 +231,5 @@ if __name__ == "__main__":
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS) as running:
         lectures(running, OUT)
     demo(OUT)
+    linked_from(PAGES / "chapters" / "teach_it.html")
     print(f"In {OUT.relative_to(ROOT)}: {', '.join(sorted(path.name for path in OUT.iterdir()))}")

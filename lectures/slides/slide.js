@@ -1,4 +1,4 @@
-// Keys: arrows or space to move (what is marked "later" comes one by one), p the piece of the slide, Escape back, s the notes in a window of their own, f full screen.
+// Keys: arrows or space to move (what is marked "later" comes one by one, a row of a table at once), p the piece of the slide, Escape back, s the notes in a window of their own, f full screen.
 const root = document.documentElement, slides = [...document.querySelectorAll("section")];
 let now = 0, speaker = null, begun = null;
 root.classList.add("deck");
@@ -11,8 +11,8 @@ function show(index) {
   tell();
 }
 function next() {
-  const later = slides[now].querySelector(".later:not(.seen)");
-  later ? later.classList.add("seen") : show(now + 1);
+  const later = slides[now].querySelector(".later:not(.seen)"), row = later?.closest("tr")?.querySelectorAll(".later") ?? [later];
+  later ? row.forEach(one => one.classList.add("seen")) : show(now + 1);
 }
 function fit() { root.style.setProperty("--scale", Math.min(innerWidth / 1280, innerHeight / 720)); }
 function open_(name) {
