@@ -30,7 +30,7 @@ attack: $(VENV)/test.stamp  ## change every claim of the chapters, see which cha
 	@$(BIN)/python -m tests.attack --store
 
 serve: book  ## serve the pages on http://localhost:8000 (PORT=...)
-	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+	@$(BIN)/python _ext/serve.py $(PORT)
 
 notebook: $(VENV)/test.stamp  ## open the chapters in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir chapters
@@ -42,7 +42,7 @@ chapters: $(VENV)/test.stamp  ## re-run all chapters and store them in canonical
 figures: $(VENV)/test.stamp  ## draw all figures into figures/out
 	@$(BIN)/python -m figures
 
-student: $(VENV)/test.stamp  ## write the homework, without solutions, into build/student
+student: $(VENV)/test.stamp  ## write homework and chapters, without solutions and outputs, into build/student
 	@$(BIN)/python -m lectures.homework student
 
 teacher: $(VENV)/test.stamp  ## write keys, a check with other numbers and an exam into build/teacher (SEED=...)
@@ -64,12 +64,14 @@ offline: book  ## pack the pages into build as a zip that opens from disk
 bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour; see BENCH=--help, BENCH="--neighbours 1 --eager")
 	@.venv-bench/bin/python -m lab.speed $(BENCH)
 
-versions: $(VENV)/python.stamp  ## test the library with VERSIONS="torch==2.11.* numpy==2.1.*", or the oldest torch it asks for
+versions: $(VENV)/python.stamp  ## test library and chapters with VERSIONS="-c constraints-colab.txt", or the oldest torch asked for
 	@echo "Installing $(VERSIONS) into .venv-versions (some minutes) ..."
 	@$(PYTHON) -m venv --clear .venv-versions && .venv-versions/bin/python -m pip install --disable-pip-version-check \
-		$(VERSIONS) $$(grep -E '^(pytest|hypothesis|playwright)==' requirements.txt | cut -d' ' -f1) > \
+		$(VERSIONS) torch numpy sympy matplotlib tqdm \
+		$$(grep -E '^(pytest|hypothesis|nbval|playwright)==' requirements.txt | cut -d' ' -f1) > \
 		.venv-versions/install.log 2>&1 || $(call fail,pip could not install $(VERSIONS): see .venv-versions/install.log)
 	@.venv-versions/bin/python -m pytest -p no:cacheprovider --doctest-modules $(LIBRARY)
+	@PYTHONPATH=$(CURDIR) .venv-versions/bin/python -m pytest -p no:cacheprovider --nbval-lax chapters/*.ipynb
 
 lint: $(VENV)/test.stamp  ## check style and format
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .

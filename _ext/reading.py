@@ -86,6 +86,21 @@ def visit_citation(writer: HTML5Translator, node: nodes.citation) -> None:
     writer.body[begin:] = [part.replace('role="doc-biblioentry"', 'role="listitem"') for part in writer.body[begin:]]
 
 
+# -- Tables that are none ----------------------------------------------------------------------------------------------
+
+
+def list_cards(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """The cards of the first page are a table in its source, and have no columns: aloud they are a list."""
+
+    def listed(cards: re.Match) -> str:
+        head, body = cards[0].split("<tbody")
+        head = head.replace("<table", '<table role="presentation"')
+        return head + '<tbody role="list"' + body.replace("<tr", '<tr role="listitem"')
+
+    cards = re.compile(r'<div class="rb-cards\b.*?</table>', re.DOTALL)
+    context["body"] = cards.sub(listed, context.get("body", ""))
+
+
 # -- Text --------------------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +182,7 @@ def setup(app: Sphinx) -> dict:
     app.add_js_file("reading.js", loading_method="defer", priority=400)  # before MathJax, whose turns it sets
     app.connect("doctree-read", name_solutions, priority=900)  # when statements are read, and cells in their folds
     app.connect("doctree-read", name_cells, priority=900)
+    app.connect("html-page-context", list_cards)
     for transform in (KeepTogether, NumberBeside, MarkChinese, MarkWideCode):
         app.add_post_transform(transform)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

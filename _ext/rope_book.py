@@ -1,7 +1,9 @@
-"""The book's own Sphinx extension: figures in the theme's colours, folds, notebooks that travel, local MathJax.
+"""The book's own Sphinx extension: figures in the theme's colours, folds, notebooks that travel.
 
 Its other parts: statements.py reads theorems and exercises, theorem_index.py lists them, source_map.py lists what the
-chapters cover of the five documents, counts.py counts, reading.py keeps a page readable on any screen and aloud.
+chapters cover of the five documents, counts.py counts, reading.py keeps a page readable on any screen and aloud,
+weight.py decides what a page loads, MathJax too, papers.py names the entries of the bibliography, foot.py writes the
+foot, sections.py the search, live.py runs a cell in the page, and predict.py hides what is to be predicted.
 """
 
 import ast
@@ -11,10 +13,9 @@ import html
 import io
 import json
 import re
-import shutil
+import sys
 import tempfile
 import zipfile
-from importlib.util import find_spec
 from modulefinder import ModuleFinder
 from pathlib import Path
 
@@ -174,14 +175,25 @@ def fold_with_solution(app: Sphinx, doctree: nodes.document) -> None:
 # -- Notebooks that run in an empty folder -----------------------------------------------------------------------------
 
 
-def files_of(notebook: dict) -> dict[str, bytes]:
-    """What the notebook needs of the book, by path: the modules it imports, directly or through one another."""
+def imports_of(notebook: dict) -> ModuleFinder:
+    """The modules that the notebook imports, directly or through one another: the book's found, all others missing."""
     code = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
     with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as script:
         script.write(re.sub(r"^%.*", "", code, flags=re.MULTILINE))
         script.flush()
         finder = ModuleFinder(path=[str(ROOT)])
         finder.run_script(script.name)
+    return finder
+
+
+def needs(finder: ModuleFinder) -> list[str]:
+    """What has to be installed, beside the notebook's own IPython."""
+    found, missing = ({name.split(".")[0] for name in names} for names in (finder.modules, finder.badmodules))
+    return sorted(missing - found - sys.stdlib_module_names - {"IPython"})
+
+
+def files_of(finder: ModuleFinder) -> dict[str, bytes]:
+    """What is needed of the book, by path."""
     files = (Path(module.__file__) for module in finder.modules.values() if module.__file__)
     paths = {path for path in files if path.is_relative_to(ROOT)}
     for reader, folder in (("results.py", "results"), ("experiments.py", "trained")):
@@ -190,19 +202,28 @@ def files_of(notebook: dict) -> dict[str, bytes]:
     return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
+def gains(notebook: dict) -> bool:
+    """Whether a GPU would show more: a cell that measures time does it there."""
+    measured = [cell for cell in notebook["cells"] if "nbval-ignore-output" in cell["metadata"].get("tags", [])]
+    return any("default_device" in "".join(cell["source"]) for cell in measured)
+
+
 def travelling_cell(notebook: dict) -> dict:
     """A first cell that carries what the notebook imports as a zip archive which Python imports from."""
-    buffer = io.BytesIO()
+    buffer, finder = io.BytesIO(), imports_of(notebook)
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, content in files_of(notebook).items():
+        for name, content in files_of(finder).items():
             info = zipfile.ZipInfo(name)  # a fixed date: the same bytes in each build
             archive.writestr(info, content, zipfile.ZIP_DEFLATED, compresslevel=9)
+    gpu = "; with one, it measures its times there" if gains(notebook) else ""
     lines = [
-        "# The code of the book travels in this cell: what the chapter needs of rope_lib and figures (MIT), zipped.",
-        "# The chapter needs torch, numpy, sympy and matplotlib; no network.",
+        "# The code of the book travels in this cell, zipped (MIT). Nothing that is installed is changed:",
+        "# Python imports the book's modules from a folder that goes when the session ends.",
+        f"# The notebook needs {', '.join(needs(finder))}. It needs no network and no GPU{gpu}.",
         "import base64, pathlib, sys, tempfile",
         "",
-        'archive = pathlib.Path(tempfile.mkdtemp()) / "book.zip"',
+        "book_folder = tempfile.TemporaryDirectory()",
+        'archive = pathlib.Path(book_folder.name, "book.zip")',
         f'archive.write_bytes(base64.b64decode("{base64.b64encode(buffer.getvalue()).decode()}"))',
         "sys.path.insert(0, str(archive))",
     ]
@@ -224,6 +245,8 @@ def pack_notebooks(app: Sphinx, exception: Exception | None) -> None:
     for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if notebook["cells"][0].get("id") != "book-code":
+            if gains(notebook):
+                notebook["metadata"]["accelerator"] = "GPU"  # Colab then asks for one
             notebook["cells"].insert(0, travelling_cell(notebook))
             path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
@@ -247,17 +270,10 @@ def describe_page(app: Sphinx, pagename: str, templatename: str, context: dict, 
     context["metatags"] = context.get("metatags", "") + f'\n<meta name="description" content="{html.escape(text)}" />'
 
 
-def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
-    """One file of MathJax 3, from the Python package that carries it."""
-    if exception is None and app.builder.format == "html":
-        package = Path(find_spec("sphinx-mathjax-offline").origin).parent
-        shutil.copyfile(package / "static" / "mathjax" / "tex-svg.js", Path(app.outdir) / "_static" / "tex-svg.js")
-
-
 def setup(app: Sphinx) -> dict:
     """Connect the parts."""
     parts = "statements", "theorem_index", "source_map", "counts", "live", "reading", "cards", "head"
-    for part in (*parts, "foot", "sections"):
+    for part in (*parts, "foot", "papers", "sections", "predict", "weight"):
         app.setup_extension(part)
     app.add_directive("api-reference", ApiReference)
     app.add_post_transform(InlineFigures)
@@ -267,5 +283,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-get-updated", number_figures_of_chapters, priority=900)  # after Sphinx has counted
     app.connect("html-page-context", describe_page)
     app.connect("build-finished", pack_notebooks)
-    app.connect("build-finished", copy_mathjax)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -167,6 +167,79 @@ def test_an_equation_breaks_on_a_phone_and_its_number_is_on_the_page(browser):
         assert visit.page.locator("[data-mml-node=merror]").count() == 0
 
 
+def test_equations_in_a_fold_are_broken_when_it_is_open(browser):
+    with open_chapter(browser, 360) as visit:
+        visit.page.wait_for_timeout(600)
+        assert visit.page.locator("article details .math + .math").count() >= 3
+        wide = visit.page.evaluate(
+            """() => [...document.querySelectorAll('article details:not(.rb-source) div.math')]
+                .filter(node => node.clientWidth && node.scrollWidth > node.clientWidth + 1).length"""
+        )
+        assert wide <= 3  # one long fraction or matrix scrolls
+
+
+NOT_TYPESET = "document.querySelectorAll('.math:not(:has(> mjx-container))').length"
+TYPESET_FIRST = """new MutationObserver(changes => {
+    const fresh = changes.filter(({addedNodes}) => [...addedNodes].some(node => node.localName === 'mjx-container'));
+    window.first ||= fresh.length && fresh.map(({target}) => target.getBoundingClientRect()).filter(box => box.height)
+        .map(box => box.top);
+}).observe(document, {subtree: true, childList: true})"""
+# As a browser that does not hold the text on the screen when something above it changes its height.
+WITHOUT_ANCHORS = """addEventListener('DOMContentLoaded', () => {
+    for (const node of [document.documentElement, document.body]) node.style.overflowAnchor = 'none';
+});
+const supports = CSS.supports.bind(CSS);
+CSS.supports = (...asked) => asked[0] !== 'overflow-anchor' && supports(...asked);"""
+
+
+@pytest.mark.parametrize("script", ["", WITHOUT_ANCHORS], ids=["held by the browser", "held by the page"])
+def test_a_link_to_a_far_section_lands_there_and_stays(script, browser):
+    """What is on the screen is typeset first; what comes above it later does not move it."""
+    context = browser.new_context(viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    page.add_init_script(TYPESET_FIRST + ";" + script)
+    page.goto(f"{HTML.as_uri()}/{CHAPTER}#theorem-4-3")
+    page.locator("html[data-reading=ready]").wait_for()
+    assert page.evaluate(NOT_TYPESET) == 0
+    assert -20 <= page.evaluate("document.getElementById('theorem-4-3').getBoundingClientRect().top") <= 120
+    first = page.evaluate("window.first")
+    assert len(first) > 3
+    assert all(-400 < top < 1200 for top in first), first
+    assert page.evaluate("scrollY") > 3000
+    context.close()
+
+
+def test_a_page_that_is_printed_early_has_all_its_formulas(browser):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(f"{HTML.as_uri()}/{CHAPTER}", wait_until="commit")
+    page.locator("mjx-container").first.wait_for(state="attached")
+    before, after = page.evaluate(f"[{NOT_TYPESET}, dispatchEvent(new Event('beforeprint')) && {NOT_TYPESET}]")
+    assert before > 100
+    assert after == 0
+    page.locator("html[data-reading=ready]").wait_for()
+    assert page.evaluate("document.querySelectorAll('.math > mjx-container ~ *').length") == 0
+    context.close()
+
+
+def test_without_the_script_that_typesets_the_page_is_still_there(browser):
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("**/tex-svg.js*", lambda route: route.abort())
+    page.goto(f"{HTML.as_uri()}/{CHAPTER}")
+    page.locator("html[data-reading=ready]").wait_for()
+    assert page.evaluate(NOT_TYPESET) > 100
+    context.close()
+
+
+def test_the_cards_of_the_first_page_are_read_as_a_list(browser):
+    with Visit(browser, f"{HTML.as_uri()}/chapters/index.html") as visit:
+        cards = visit.page.locator(".rb-cards").get_by_role("listitem")
+        assert cards.count() == 11
+        assert visit.page.locator(".rb-cards").get_by_role("table").count() == 0
+        assert "Why position?" in cards.first.inner_text()
+
+
 def test_solutions_say_whose_they_are(browser):
     with open_chapter(browser) as visit:
         named = visit.page.get_by_label("Solution of exercise 4.1", exact=True)

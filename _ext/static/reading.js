@@ -1,20 +1,109 @@
-// What depends on the machine and its screen. When MathJax has typeset the page: equations that are too wide break where
-// they may, areas that scroll can be reached by keyboard and fade out where there is more.
+// What depends on the machine and its screen. Formulas are typeset when the text stands: what is on the screen first,
+// the rest in short turns while nothing else is to be done. Equations that are too wide break where they may; areas
+// that scroll can be reached by keyboard and fade out where there is more.
 (() => {
   "use strict";
-  const AREAS = "article :is(pre, .rb-drawing, .output, .math, .pst-scrollable-table-container, .rope-piece > div)";
+  const AREAS = "main :is(pre, .rb-drawing, .output, .math, .pst-scrollable-table-container, .rope-piece > div)";
   const GAP = /\\q?quad$/;
   const RELATIONS = /^\\(?:approx|leq?|geq?|neq?|equiv|to|longrightarrow|ll|gg|sim|iff|Rightarrow)$/;
+  const TURN = 8; // milliseconds, four times as many on a phone: a longer turn would be felt when one scrolls or types
 
-  // MathJax in turns of a twentieth of a second, so that one can scroll and click meanwhile.
-  async function typesetInTurns() {
-    const formulas = [...document.querySelectorAll(".math")];
-    while (formulas.length) {
-      await MathJax.typesetPromise(formulas.splice(0, 20));
-      await new Promise((next) => setTimeout(next));
+  // -- Formulas: each is set once, and copied where it stands again --------------------------------------------------
+
+  const drawings = new Map(); // by what is written
+  const typesetNodes = new Map(); // what is written in each, in TeX
+  const written = (node) => typesetNodes.get(node) ?? node.textContent.trim();
+
+  function drawing(node) {
+    const text = written(node);
+    if (!drawings.has(text)) drawings.set(text, MathJax.tex2svg(text.slice(2, -2), { display: text.startsWith("\\[") }));
+    return drawings.get(text);
+  }
+
+  function place(nodes) {
+    for (const node of nodes) {
+      const drawn = drawing(node).cloneNode(true);
+      typesetNodes.set(node, written(node));
+      node.replaceChildren(drawn);
     }
   }
-  if (window.MathJax) MathJax.startup = { pageReady: typesetInTurns };
+
+  // Where a browser does not hold the text while what is above it changes its height, this does.
+  const holds = CSS.supports("overflow-anchor", "auto");
+  function hold(change) {
+    let eye = null;
+    for (let y = 72; !holds && scrollY && !eye && y < innerHeight; y += 24)
+      eye = document.elementFromPoint(innerWidth / 2, y)?.closest("article :is(p, li, td, pre, h2, h3)");
+    const before = eye?.getBoundingClientRect().top;
+    const result = change();
+    if (eye) scrollBy({ top: eye.getBoundingClientRect().top - before, behavior: "instant" });
+    return result;
+  }
+
+  // -- Turns ---------------------------------------------------------------------------------------------------------
+
+  const idle = () =>
+    new Promise((next) => (window.requestIdleCallback ? requestIdleCallback(next, { timeout: 500 }) : setTimeout(next, 1)));
+
+  // When what was changed has its place and its size; and how long that took. (Behind another tab nothing is painted.)
+  async function painted() {
+    const took = await new Promise((next) => {
+      const late = setTimeout(next, 200, 0);
+      requestAnimationFrame(() => {
+        clearTimeout(late);
+        const begin = performance.now();
+        setTimeout(() => next(performance.now() - begin));
+      });
+    });
+    await idle();
+    return took;
+  }
+
+  // Does a piece of work for each of some things, in turns. More of them may come meanwhile.
+  async function inTurns(things, work) {
+    while (things.length) {
+      await idle();
+      const end = performance.now() + TURN;
+      do work(things.shift());
+      while (things.length && performance.now() < end);
+    }
+  }
+
+  // Those near the screen, wherever one has scrolled to, and then the others: so many at once that to paint the page
+  // anew takes no longer than a turn.
+  async function typesetAll() {
+    MathJax.startup.document.updateDocument(); // its style, and the place for the outlines of letters
+    const waiting = new Set(document.querySelectorAll(".math"));
+    const near = new Set();
+    const seen = new IntersectionObserver(
+      (changes) => changes.forEach(({ target, isIntersecting }) => near[isIntersecting ? "add" : "delete"](target)),
+      { rootMargin: "25% 0px" },
+    );
+    waiting.forEach((node) => seen.observe(node));
+    addEventListener("beforeprint", () => {
+      place(waiting);
+      waiting.clear();
+    });
+    await painted();
+    let size = 16;
+    while (waiting.size) {
+      const close = [...near].filter((node) => waiting.has(node));
+      const group = close.length ? close : [...waiting].slice(0, size);
+      await inTurns([...group], drawing);
+      await idle();
+      hold(() => place(group.filter((node) => waiting.has(node)))); // else set by a print meanwhile
+      for (const node of group) {
+        waiting.delete(node);
+        near.delete(node);
+        seen.unobserve(node);
+      }
+      const took = await painted();
+      if (!close.length) size = Math.min(48, Math.max(4, Math.round((size * TURN) / Math.max(took, 1))));
+      await breakEquations(group);
+    }
+  }
+
+  // -- Equations that are too wide -----------------------------------------------------------------------------------
 
   // A formula in parts. It may break at a gap, else at a relation or a sum; never inside a bracket or a fraction.
   function parts(tex, onlyGaps) {
@@ -36,58 +125,66 @@
     return depth === 0 ? made.filter((part) => part.trim()) : [tex];
   }
 
-  async function breakEquations(onlyGaps) {
-    const box = ({ typesetRoot }) => typesetRoot?.closest("article .math");
-    const wide = [...(MathJax.startup.document?.math ?? [])].filter((one) => box(one) && isWide(box(one)));
-    const fresh = [];
-    for (const one of wide) {
-      const pieces = parts(one.math, onlyGaps);
-      if (pieces.length < 2) continue;
-      const old = box(one);
-      const made = pieces.map((piece) => {
-        const part = document.createElement(one.display ? "div" : "span");
-        const tex = piece.replace(GAP, "");
-        part.className = `${old.className} ${tex === piece ? "" : "rb-gap"}`;
-        part.textContent = one.display ? `\\[\\displaystyle ${tex}\\]` : `\\(${tex}\\)`;
-        return part;
-      });
-      MathJax.typesetClear([old]);
-      const around = old.parentElement;
-      if (around.matches(".rb-together")) {
-        around.before(...(old.previousSibling ? [old.previousSibling] : []), ...made.slice(0, -1));
-        old.replaceWith(made.at(-1)); // with the full stop behind it
-      } else if (!one.display || around.matches(".rb-equation")) old.replaceWith(...made);
-      else {
-        const row = document.createElement("div");
-        row.className = "rb-equation";
-        row.append(...made);
-        old.replaceWith(row);
-      }
-      fresh.push(...made);
+  async function breakEquations(nodes) {
+    const wide = nodes.filter((node) => node.closest("article") && isWide(node));
+    const halves = hold(() => wide.flatMap((node) => breakAt(node, true)));
+    if (!halves.length) return;
+    await painted();
+    hold(() => halves.filter(isWide).forEach((node) => breakAt(node, false)));
+  }
+
+  // The parts that now stand in the place of a formula; itself, where it has no place to break.
+  function breakAt(old, onlyGaps) {
+    const text = written(old);
+    const display = text.startsWith("\\[");
+    const pieces = parts(text.slice(2, -2), onlyGaps);
+    if (pieces.length < 2) return [old];
+    const made = pieces.map((piece) => {
+      const part = document.createElement(display ? "div" : "span");
+      const tex = piece.replace(GAP, "");
+      part.className = `${old.className} ${tex === piece ? "" : "rb-gap"}`;
+      part.textContent = display ? `\\[\\displaystyle ${tex}\\]` : `\\(${tex}\\)`;
+      return part;
+    });
+    place(made);
+    const around = old.parentElement;
+    if (around.matches(".rb-together")) {
+      around.before(...(old.previousSibling ? [old.previousSibling] : []), ...made.slice(0, -1));
+      old.replaceWith(made.at(-1)); // with the full stop behind it
+    } else if (!display || around.matches(".rb-equation")) old.replaceWith(...made);
+    else {
+      const row = document.createElement("div");
+      row.className = "rb-equation";
+      row.append(...made);
+      old.replaceWith(row);
     }
-    if (fresh.length) await MathJax.typesetPromise(fresh);
+    return made;
   }
 
   // A letter may lean out of its formula by some pixels; that is not wide.
   const drawn = (area) => area.querySelector("svg")?.getBoundingClientRect().width ?? 0;
   const isWide = (area) => (area.matches("span.math") ? drawn(area) : area.scrollWidth) > area.clientWidth + 1;
 
-  function fade(area) {
-    area.classList.toggle("rb-more-left", area.scrollLeft > 1);
-    area.classList.toggle("rb-more-right", area.scrollLeft + area.clientWidth < area.scrollWidth - 1);
-  }
+  // -- Areas that scroll ---------------------------------------------------------------------------------------------
 
+  const fade = (area, [left, right]) => {
+    area.classList.toggle("rb-more-left", left);
+    area.classList.toggle("rb-more-right", right);
+  };
+  const more = (area) => [area.scrollLeft > 1, area.scrollLeft + area.clientWidth < area.scrollWidth - 1];
+
+  // All is read before anything is changed: else the page would be laid out for each area.
   function look() {
     const areas = [...document.querySelectorAll(AREAS)].filter((area) => area.clientWidth);
-    const wide = areas.map((area) => isWide(area));
+    const found = areas.map((area) => isWide(area) && more(area));
     areas.forEach((area, i) => {
-      if (wide[i]) {
+      if (found[i]) {
         area.tabIndex = 0;
-        area.addEventListener("scroll", () => fade(area), { passive: true });
-        fade(area);
+        area.onscroll = () => fade(area, more(area));
+        fade(area, found[i]);
       } else if (area.tabIndex === 0) {
         area.removeAttribute("tabindex");
-        area.classList.remove("rb-more-left", "rb-more-right");
+        fade(area, [false, false]);
       }
     });
   }
@@ -98,17 +195,37 @@
     asked = requestAnimationFrame(look);
   };
 
+  // -- When ----------------------------------------------------------------------------------------------------------
+
+  // The file that typesets is the largest by far: it is asked for when the text is on the screen.
+  function fetchMathJax(address) {
+    const script = Object.assign(document.createElement("script"), { src: address, onerror: () => typeset() });
+    painted().then(() => document.head.append(script));
+  }
+
+  let typeset = () => {};
+  const { mathjax } = document.currentScript.dataset;
+  if (window.MathJax) {
+    const promise = new Promise((resolve) => (typeset = resolve));
+    MathJax.startup = { promise, pageReady: () => typesetAll().then(typeset) };
+    if (mathjax) fetchMathJax(mathjax);
+    else addEventListener("load", () => MathJax.version || typeset()); // it did not come
+  }
+  const ready = window.MathJax?.startup.promise;
+
   addEventListener("load", async () => {
     // The words on this button are its name: a label in other words is not what one sees.
     for (const button of document.querySelectorAll(".search-button-field")) button.removeAttribute("aria-label");
-    await window.MathJax?.startup?.promise;
-    if (window.MathJax?.startup) {
-      await breakEquations(true);
-      await breakEquations(false);
-    }
+    await painted();
+    look();
+    await ready;
+    await painted();
     look();
     new ResizeObserver(lookSoon).observe(document.body);
-    document.addEventListener("toggle", lookSoon, true);
+    document.addEventListener("toggle", ({ target }) => {
+      const shown = [...target.querySelectorAll(".math")].filter((node) => typesetNodes.has(node) && node.clientWidth);
+      breakEquations(shown).then(lookSoon);
+    }, true);
     document.documentElement.dataset.reading = "ready";
   });
 })();
