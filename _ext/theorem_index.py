@@ -6,7 +6,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from statements import INDEXED, Statement, badge, full_title, link, number_of, pages_in_order, statements_of
 
-COLUMNS = {"Number": 17, "Statement": 51, "Mark": 17, "Used in": 15}  # with their widths in percent
+COLUMNS = {"Number": 17, "Statement": 47, "Mark": 17, "Used in": 19}  # with their widths in percent
 INLINE = {  # the pieces of a sentence, as nodes again
     "text": nodes.Text,
     "math": lambda text: nodes.math(text, text),

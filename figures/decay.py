@@ -106,7 +106,7 @@ def draw_bound_and_score(*, dim: int = 128, reach: int = 10**5) -> Figure:
     ax = figure.subplots()
     lines = (
         (abel_bound(h, distances), "Abel's bound", VERMILLION, "--", 5),
-        (h.sum().expand(distances.shape), "$\\sum_i |h_i|$", BLUE, "-.", 8),
+        (h.sum().expand(distances.shape), "$\\sum_i |h_i|$", BLUE, "-.", 12),
         ((h * cos).sum(-1).abs(), "|score|", SCORE, "-", -14),
     )
     for values, text, colour, dash, up in lines:

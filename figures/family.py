@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import QUERY_INK, Piece, View, label
+from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label
 from figures.style import BLUE, KEY, OTHER, QUERY, SCORE, VERMILLION, frame, on_phone, sheet, signed, styled
 from rope_lib import RotaryEmbedding, relative, sinusoidal_encoding
 
@@ -188,14 +188,18 @@ def explore_family() -> Piece:
         verdict = "equal along each diagonal: only the distance counts" if flat else "not equal along the diagonals"
         states[i, equal]["verdict"] = {"text": verdict}
     squares = "".join(
-        f'<path stroke="{QUERY_INK}" stroke-opacity="{part / (levels - 1):.2f}" data-part="level{part}"></path>'
+        f'<path stroke="{SCORE_INK}" stroke-opacity="{part / (levels - 1):.2f}" data-part="level{part}"></path>'
         for part in range(levels)
     )
     svg = f'<g transform="translate(40 27.5) scale(19)" shape-rendering="crispEdges">{squares}</g>'
     svg += '<rect x="40" y="18" width="266" height="266" fill="none" stroke="currentColor"></rect>'
     svg += "".join(label(34, 32 + 247 * i, text, anchor="end") for i, text in enumerate(("0", "13")))
-    svg += label(44, 12, "0") + label(306, 12, "13", anchor="end") + label(173, 12, "key position", anchor="middle")
-    svg += '<g transform="translate(16 151) rotate(-90)">' + label(0, 0, "query position", anchor="middle") + "</g>"
+    svg += label(44, 12, "0") + label(306, 12, "13", anchor="end")
+    across, down = (
+        f'<tspan fill="{colour}">{name}</tspan> position' for name, colour in (("key", KEY_INK), ("query", QUERY_INK))
+    )
+    svg += label(173, 12, across, anchor="middle")
+    svg += '<g transform="translate(16 151) rotate(-90)">' + label(0, 0, down, anchor="middle") + "</g>"
     alt = "The matrix of scores of 14 queries and keys, stronger for larger scores."
     said = '<b data-part="name"></b>: the scores are <span data-part="verdict"></span>.'
     sliders = (("encoding", tuple(families[0]), 7), ("words", ("similar", "all equal"), 1))

@@ -9,7 +9,7 @@ from figures.rotation import arrow, plane, turn
 from figures.style import KEY, OTHER, QUERY, SCORE, on_phone, sheet, styled
 
 BOXES = {  # name: (text, x, y, colour)
-    "words": ("words\n(no position)", 0.0, 1.0, None),
+    "words": ("words\n(no position)", -0.2, 1.0, None),
     "W_q": ("$W_q$", 1.0, 2.0, QUERY),
     "W_k": ("$W_k$", 1.0, 1.0, KEY),
     "W_v": ("$W_v$", 1.0, 0.0, OTHER),
@@ -71,11 +71,11 @@ def draw_where_it_sits() -> Figure:
     below = on_phone()
     figure = sheet(2.7, 5.6)
     ax = figure.subplots()
-    ax.set(xlim=(-0.6, 2.5) if below else (-0.5, 5.5), ylim=(-5.4, 0.4) if below else (-0.45, 2.45))
+    ax.set(xlim=(-0.6, 2.5) if below else (-0.8, 5.5), ylim=(-5.4, 0.6) if below else (-0.45, 2.45))
     ax.axis("off")
     middles, halves = {}, {}
     for name, (text, x, y, colour) in BOXES.items():
-        wide = (1.2 if below else 1.5) if "theta" in text else 1.5 if "R_" in text else 1.0
+        wide = (1.05 if below else 1.5) if "theta" in text else 1.5 if "R_" in text or "(" in text else 1.0
         middles[name] = x, y = (2 - y, -x) if below else (x, y)
         halves[name] = half = wide * HALF_WIDTH
         style = "round,pad=0.02" if "turn" not in text else "round4,pad=0.06"

@@ -48,12 +48,14 @@ def draw_relative_angle(
             arrow(ax, vector, colour, faint=True)
             turned = turn(vector, steps, theta)
             arrow(ax, turned, colour)
+            beside = 20 if name == "q" else 40  # points: the name of the shorter one stands outside the circle, too
             ax.annotate(
                 f"$f({name}, {steps})$",
                 (turned.real, turned.imag),
-                xytext=(7 * np.sign(turned.real), 6),
+                xytext=(beside * turned.real / abs(turned), 0.7 * beside * turned.imag / abs(turned)),
                 textcoords="offset points",
-                ha="left" if turned.real > 0 else "right",
+                ha="center",
+                va="center",
                 color=colour,
             )
         ends = np.angle([turn(k, n, theta), turn(q, m, theta)])

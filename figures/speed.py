@@ -12,7 +12,7 @@ from lab import results
 def draw_rotation_speed() -> Figure:
     """Ratio to clone of every library, eager, forward, at the first shape; one panel per layout."""
     rows = results.rows_of(results.stored(), shape=results.FIRST_SHAPE, direction="forward", mode="eager")
-    figure = sheet(3.4, 6.4)
+    figure = sheet(3.6, 6.6)
     for ax, interleaved in zip(panels(figure, 2, sharex=True), (True, False), strict=True):
         ratios = {row["dtype"]: row["ratios"] for row in rows if row["interleaved"] is interleaved}
         names = sorted(ratios["float32"], key=ratios["float32"].get, reverse=True)
@@ -29,7 +29,7 @@ def draw_rotation_speed() -> Figure:
         ax.text(
             0.97, 0.97, "interleaved" if interleaved else "half-split", transform=ax.transAxes, ha="right", va="top"
         )
-    ax.legend(loc="center right", fontsize=8)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=8)
     return figure
 
 

@@ -23,12 +23,13 @@ def draw_rescue() -> Figure:
     ax = figure.subplots()
     looks = {"as it is": ("black", "-"), "cropped": (GREEN, "-"), "linear": (OTHER, ":"),
              "NTK-aware": (VERMILLION, "--"), "by parts": (BLUE, "-."), "YaRN": (BLUE, ":")}  # fmt: skip
+    aside = {"as it is": 4, "linear": -2, "by parts": -5.5, "YaRN": 5.5}  # points: these lines end close together
     for method, (colour, dash) in looks.items():
         ax.plot(range(len(edges) - 1), losses[method], color=colour, linestyle=dash, marker="o", markersize=3)
         ax.annotate(
             method,
             (len(edges) - 2, losses[method][-1]),
-            xytext=(5, {"by parts": -4, "YaRN": 4}.get(method, 0)),
+            xytext=(5, aside.get(method, 0)),
             textcoords="offset points",
             va="center",
             color=colour,
@@ -105,6 +106,7 @@ def draw_heads() -> Figure:
     runs = runs_of("heads")
     clearest = max(runs, key=lambda run: run["looks"])
     figure = sheet(2.8, 5.2)
+    figure.get_layout_engine().set(wspace=0.1)
     left, right = panels(figure, 2, **{"height_ratios" if on_phone() else "width_ratios": (1, 1.2)})
     image = left.imshow(clearest["map"], vmin=0, vmax=1)
     left.set(xlabel="key at position", ylabel="query at position")

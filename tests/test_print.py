@@ -201,7 +201,7 @@ def results(browser, query: str) -> list[tuple[str, str]]:
         ("外推", "glossary.html#term"),
         ("apply_rotary_emb", "reference.html#apply_rotary_emb"),
         ("glossary", "glossary.html"),
-        ("aliasing", "04_rope_from_complex_numbers.html#how-well-is-the-speed-determined"),
+        ("aliasing", "glossary.html#term-aliasing"),
         ("the rotation matrix", "05_rotation_matrix.html"),
     ],
 )
@@ -216,7 +216,8 @@ def test_search_lists_each_place_once(query, browser, html):
 
 
 def test_results_have_section_page_and_the_words_around_the_hit(browser, html):
-    [(_, text)] = results(browser, "aliasing")
+    [(_, term), (_, text)] = results(browser, "aliasing")
+    assert term.startswith("aliasing")
     assert text.startswith("How well is the speed determined? 4. RoPE from complex numbers")
     assert "calls this aliasing." in text
 
@@ -268,6 +269,19 @@ def test_each_paper_is_a_link_and_no_source_document_is(html):
         papers += [f"https://doi.org/{doi}" for doi in re.findall(r"doi\s*=\s*\{(.*?)\}", entry)]
         assert set(papers) <= set(links), key
         assert not links or not re.fullmatch(r"s[0-4]", key)
+
+
+def test_an_entry_of_the_bibliography_is_called_as_the_text_calls_it(html):
+    page = (html / "chapters" / "bibliography.html").read_text(encoding="utf-8")
+    entries = re.findall(r'<div class="citation" id="(\w+)".*?<span class="label">(.*?)</span></span>', page, re.DOTALL)
+    names = {key: re.sub("<.*?>", "", name).strip("[]") for key, name in entries}
+    ordered = [name.casefold() for key, name in names.items() if not re.fullmatch(r"s[0-4]", key)]
+    assert ordered == sorted(ordered)
+    assert list(names)[:5] == ["s0", "s1", "s2", "s3", "s4"]
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "chapters").glob("*.ipynb"))
+    cited = re.findall(r"\[([^]\[\n]*? \d{4})\b[^]\[\n]*\]\(bibliography\.md#(\w+)\)", text)
+    assert len({key for _, key in cited}) > 35
+    assert [(name, key) for name, key in cited if not name.endswith(re.sub(r" \(\w+\)$", "", names[key]))] == []
 
 
 @pytest.mark.parametrize("name", ["chapters/index", "chapters/05_rotation_matrix", "search"])

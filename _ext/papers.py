@@ -1,0 +1,87 @@
+"""The bibliography: each entry has the name that the text calls it by, and its papers are links."""
+
+import re
+from collections.abc import Iterator
+
+from docutils import nodes
+from pybtex.database import Entry
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.unsrt import Style
+from pybtex.style.labels import BaseLabelStyle
+from pybtex.style.sorting import BaseSortingStyle
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.nodes import NodeMatcher
+
+PAPER = re.compile(r"\barXiv:(\d{4}\.\d{4,5})|\bdoi:(10\.\d+/[^\s,;]*[^\s,;.])", re.IGNORECASE)
+YEAR = re.compile(r"(\d{4})\D*$")
+
+
+def name_of(entry: Entry) -> str:
+    """Su et al. 2021: by its authors and the year in the key that the text links to.
+
+    The field `key` is the name of what has no authors, and tells apart what has the same ones in the same year.
+    """
+    people = [
+        " ".join(map(str, person.rich_prelast_names + person.rich_last_names)).partition(",")[0]
+        for person in entry.persons.get("author", [])
+    ]
+    name = " and ".join(people) or entry.fields["key"]
+    if len(people) > 2:
+        name = f"{people[0]} et al."
+    year = YEAR.search(entry.key)
+    apart = f" ({entry.fields['key']})" if people and "key" in entry.fields else ""
+    return f"{name}{f' {year[1]}' if year else ''}{apart}"
+
+
+class Names(BaseLabelStyle):
+    """The labels of the entries: their names."""
+
+    def format_labels(self, sorted_entries: list[Entry]) -> Iterator[str]:
+        """One for each."""
+        return map(name_of, sorted_entries)
+
+
+class ByName(BaseSortingStyle):
+    """The source documents first, then by name."""
+
+    def sorting_key(self, entry: Entry) -> tuple[bool, str, str]:
+        """What two entries are compared by."""
+        name = name_of(entry)
+        return not name.startswith("Document "), name.casefold(), entry.key
+
+
+class Named(Style):
+    """The style `named` of a bibliography."""
+
+    default_label_style = Names
+    default_sorting_style = ByName
+
+
+class LinkPapers(SphinxPostTransform):
+    """In the bibliography, arXiv:2104.09864 and a doi become links to the paper."""
+
+    default_priority = 300
+
+    def run(self, **kwargs) -> None:
+        for entry in self.document.findall(NodeMatcher(nodes.citation)):
+            for text in list(entry.findall(nodes.Text)):
+                if not isinstance(text.parent, nodes.reference | nodes.label) and (parts := linked(text.astext())):
+                    text.parent.replace(text, parts)
+
+
+def linked(text: str) -> list[nodes.Node]:
+    """The text in parts, its papers as links; nothing if it names none."""
+    parts, done = [], 0
+    for match in PAPER.finditer(text):
+        address = f"https://arxiv.org/abs/{match[1]}" if match[1] else f"https://doi.org/{match[2]}"
+        parts += [nodes.Text(text[done : match.start()]), nodes.reference("", match[0], refuri=address)]
+        done = match.end()
+    return [*parts, nodes.Text(text[done:])] if parts else []
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    register_plugin("pybtex.style.formatting", "named", Named)
+    app.add_post_transform(LinkPapers)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
