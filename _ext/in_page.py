@@ -91,14 +91,16 @@ def binds(node: ast.AST) -> set[str]:
 
 
 def changes(node: ast.AST) -> set[str]:
-    """The names whose values a statement may change: a[0] = 1, a.b = 1, and a.append(1) where nothing is assigned."""
+    """The names whose values a statement may change: a[0] = 1, a.b = 1, and a.append(1), a[0].append(1) alone."""
     found = set()
     for part in ast.walk(node):
         match part:
             case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
                 found |= reads(part.value)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
-                found.add(name)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner))):
+                while isinstance(owner, ast.Attribute | ast.Subscript | ast.Call):
+                    owner = owner.func if isinstance(owner, ast.Call) else owner.value
+                found |= reads(owner)
     return found
 
 

@@ -140,6 +140,7 @@ def test_which_cells_are_live(cells, runs):
         (["x = 1", "x = x + 1"], "x", ["x = 1", "x = x + 1"]),
         (["x = 1", "x += 1"], "x", ["x = 1", "x += 1"]),
         (["x = []", "x.append(1)\n0", "x.pop()"], "x", ["x = []", "x.append(1)"]),  # the last one only shows a value
+        (["x = [[]]", "x[0].append(1)\n0", "x[0].copy()"], "x", ["x = [[]]", "x[0].append(1)"]),
         (["x = {}", "for k in (1, 2):\n    x[k] = k"], "x", ["x = {}", "for k in (1, 2):\n    x[k] = k"]),
         (["x = 1"], "x = 2\nx", []),
         (["x = 1", "assert x == 1", "print(x)"], "x", ["x = 1"]),

@@ -91,11 +91,25 @@ def test_make_versions_tests_the_whole_library():
     named = re.search(r"LIBRARY := .*?\)\)\n", (ROOT / "Makefile").read_text(), flags=re.DOTALL)[0]
     not_the_library = {
         "access", "attack", "chapters", "extension", "figures", "first_screen", "glossary", "homework", "interactive",
-        "lab", "live", "models", "notation", "pages", "print", "project", "slides", "source_map", "teaching",
-        "trained",
+        "lab", "live", "models", "notation", "pages", "practice", "predict", "print", "project", "slides", "source_map",
+        "teaching", "trained", "weight",
     }  # fmt: skip
     names = {path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")} - not_the_library
     assert {word for word in re.findall(r"\w+", named) if word in names} == names
+
+
+def test_workflow_runs_library_and_chapters_with_old_new_and_colabs_versions():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
+    legs = {leg["python"]: leg["versions"] for leg in workflow["jobs"]["versions"]["strategy"]["matrix"]["include"]}
+    assert legs == {"3.11": "", "3.12": "torch numpy", "3.13": "-c constraints-colab.txt"}
+    for versions in legs.values():
+        words = ["make", "--dry-run", "versions", *([f"VERSIONS={versions}"] if versions else [])]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert f"{versions or 'torch==2.5'} torch numpy sympy matplotlib tqdm" in done
+        assert "--doctest-modules rope_lib tests/" in done
+        assert "--nbval-lax chapters/*.ipynb" in done
+    named = re.findall(r"^([\w-]+)==", (ROOT / "constraints-colab.txt").read_text(), re.MULTILINE)
+    assert {"torch", "numpy", "sympy", "matplotlib", "tqdm", "ipython", "ipykernel"} <= set(named)
 
 
 @pytest.mark.parametrize(
