@@ -24,7 +24,7 @@ book: $(VENV)/book.stamp $(VENV)/live.stamp  ## render the pages into _build/htm
 	@echo "The book is in _build/html. Open _build/html/index.html in a browser, or run: make serve"
 
 test: $(VENV)/test.stamp lint book  ## lint, prove, re-run every chapter, look at the pages
-	@$(BIN)/python -m pytest --nbval --doctest-modules rope_lib tests chapters
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --nbval --doctest-modules rope_lib tests chapters
 
 attack: $(VENV)/test.stamp  ## change every claim of the chapters, see which changes no cell refuses, store the result (minutes)
 	@$(BIN)/python -m tests.attack --store
