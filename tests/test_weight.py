@@ -193,3 +193,13 @@ def test_no_rule_is_missing_that_a_page_uses(name, html, browser):
             selectors,
         )
         assert found == []
+
+
+def test_the_theme_still_has_what_is_replaced(html):
+    script = (html / "_static" / "scripts" / "pydata-sphinx-theme.js").read_text(encoding="utf-8")
+    assert weight.SCROLLS in script
+    for name in ("index", *CHAPTERS):
+        text = (html / "chapters" / f"{name}.html").read_text(encoding="utf-8")
+        assert weight.DECIDED in text
+        [bundle] = re.findall(r'src="\.\./(_static/book-\w+\.js)"', text)
+        assert weight.SCROLLS not in (html / bundle).read_text(encoding="utf-8")
