@@ -33,6 +33,21 @@ def memory_taken(function: Callable[[], object]) -> int:
     return count.taken
 
 
+def large_pages_on_request() -> bool:
+    """Whether this is a Linux that gives pages of 2 MiB to whom asks for them, and small ones to others."""
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return setting.exists() and "[madvise]" in setting.read_text()
+
+
+def page_faults(function: Callable[[], object]) -> int:
+    """How often the system hands out a page of memory, of whatever size, while the function runs (not on Windows)."""
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    function()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
 def peak_rise(function: Callable[[int], Callable[[], object]], size: int) -> int:
     """Bytes by which function(size)(), a call that it prepares, raises the peak of a process of its own (Linux)."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:

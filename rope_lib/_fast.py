@@ -1,13 +1,15 @@
 """The rotation of rotary.py, faster: the same numbers to rounding.
 
 What costs time, on a CPU:
-* New memory: the system hands it out page by page, which takes several times as long as the copy into it.
+* New memory: the system hands it out in pages of 4 KiB and clears each, which takes several times as long as the copy
+  into it. So: Linux is asked for pages of 2 MiB, as numpy does.
 * Waiting: an operation on more than 32768 elements is shared among all cores and ends with the slowest. Beside a busy
-  program that can mean one turn of it, 8 ms, for each operation. So: few operations on whole tensors, or many on pieces
-  so small that one core does them alone.
+  program that can mean one turn of it, 8 ms, for each operation. So: few operations, on whole tensors.
 """
 
+import ctypes
 import math
+import mmap
 from collections.abc import Callable
 from functools import partial
 
@@ -17,7 +19,8 @@ from torch.autograd import forward_ad
 
 from rope_lib._checks import HALF
 
-PIECE = 2**15  # elements: torch gives more than these to all cores, and these fit into the cache of one
+PIECE = 2**15  # elements: torch gives more than these to all cores
+LARGE = 2**22  # bytes: from here on numpy asks for large pages
 
 
 def formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
@@ -30,8 +33,7 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: boo
     """`rotate_pairs` of each x, with one preparation of the tables; all is checked already."""
     tables, rotated = None, []
     for x in xs:
-        large = x.numel() > PIECE and (not interleaved or _large_half(x))
-        if large or (x.requires_grad and torch.is_grad_enabled()):
+        if x.numel() > PIECE or (x.requires_grad and torch.is_grad_enabled()):
             by = _formula if _forward_mode() else _Rotation.apply
             rotated.append(by(x, cos, sin, interleaved))
         else:
@@ -53,10 +55,6 @@ def _formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     from rope_lib.rotary import rotate_pairs  # here, because rotary imports this module
 
     return rotate_pairs(x, cos, sin, interleaved=interleaved)
-
-
-def _large_half(x: Tensor) -> bool:
-    return x.dtype in HALF and x.is_cpu and x.numel() > 32 * PIECE
 
 
 def _widened(x: Tensor) -> Tensor:
@@ -88,54 +86,29 @@ def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None) -> Tensor:
     return y.view(y.dtype.to_real()) if torch.is_inference_mode_enabled() else torch.view_as_real(y).reshape(x.shape)
 
 
-def _rotate_large(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Half-split, in three operations and one new tensor: the sines are added in place."""
-    y = x * torch.cat((cos, cos), dim=-1)
-    _add_sines(y.chunk(2, dim=-1), x.chunk(2, dim=-1), sin)
-    return y
-
-
-def _add_sines(y: tuple[Tensor, Tensor], x: tuple[Tensor, Tensor], sin: Tensor) -> None:
-    """The halves y = (x0 cos, x1 cos) become (x0 cos - x1 sin, x1 cos + x0 sin)."""
-    y[0].addcmul_(x[1], sin, value=-1)
-    y[1].addcmul_(x[0], sin)
-
-
-def _rotate_in_pieces(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Half precision, which is rotated in float32: a few positions at a time, in memory that is used again.
-
-    With many cores the pieces are larger: what these gain together is more than what they lose by waiting.
-    """
-    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    table = _by_pieces(torch.complex, cos, sin) if interleaved else torch.cat((cos, cos), dim=-1)
-    piece = PIECE if torch.get_num_threads() <= 4 else 64 * PIECE
-    length = min(x.shape[-2], max(1, piece * x.shape[-2] // x.numel()))
-    whole = x.shape[-2] // length * length
-    for start, stop in ((0, whole), (whole, x.shape[-2])):
-        _fill(*(y[..., start:stop, :] for y in (out, x, table, sin)), min(length, stop - start))
-    return out
-
-
-def _fill(out: Tensor, x: Tensor, table: Tensor, sin: Tensor, length: int) -> None:
-    """Write the rotated x into out, `length` positions at a time, which divides their number."""
-    if not length:
-        return
-    wide = torch.empty(*x.shape[:-2], length, x.shape[-1], dtype=sin.dtype, device=x.device)
-    pieces = zip(*(y.split(length, dim=-2) for y in (out, x, table, sin)), strict=True)
-    if table.is_complex():
-        numbers = _as_complex(wide)
-        for target, source, factor, _ in pieces:
-            wide.copy_(source)
-            numbers.mul_(factor)
-            target.copy_(wide)
+def _rotate_large(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """In few operations, each on all of x; the sines of halves are added in place."""
+    dtype = torch.promote_types(x.dtype, cos.dtype)
+    wide = x if dtype == x.dtype else new_memory(x, dtype=dtype).copy_(x)
+    y = new_memory(wide) if wide is x or not interleaved else wide
+    if interleaved:
+        torch.mul(_as_complex(wide), _by_pieces(torch.complex, cos, sin), out=_as_complex(y))
     else:
-        turned = torch.empty_like(wide)
-        halves, turned_halves = wide.chunk(2, dim=-1), turned.chunk(2, dim=-1)
-        for target, source, cos, s in pieces:
-            wide.copy_(source)
-            torch.mul(wide, cos, out=turned)
-            _add_sines(turned_halves, halves, s)
-            target.copy_(turned)
+        torch.mul(wide, torch.cat((cos, cos), dim=-1), out=y)
+        (x0, x1), (y0, y1) = wide.chunk(2, dim=-1), y.chunk(2, dim=-1)
+        y0.addcmul_(x1, sin, value=-1)
+        y1.addcmul_(x0, sin)
+    return y if dtype == x.dtype else new_memory(x).copy_(y)
+
+
+def new_memory(like: Tensor, shape: tuple[int, ...] | None = None, dtype: torch.dtype | None = None) -> Tensor:
+    """An empty tensor, of the shape and dtype of another one or of these, in large pages where Linux has them."""
+    new = like.new_empty(like.shape if shape is None else shape, dtype=dtype)
+    if hasattr(mmap, "MADV_HUGEPAGE") and new.is_cpu and new.nbytes >= LARGE and type(new) is Tensor:
+        begin = -(-new.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
+        size = new.data_ptr() + new.nbytes - begin
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(begin), ctypes.c_size_t(size), mmap.MADV_HUGEPAGE)
+    return new
 
 
 def _as_complex(x: Tensor) -> Tensor:
@@ -162,11 +135,9 @@ class _Rotation(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-        if _large_half(x):
-            return _rotate_in_pieces(x, cos, sin, interleaved)
-        if interleaved:
-            return _rotate_small(_widened(x), *_prepare(cos, sin, interleaved)).to(x.dtype)
-        return _rotate_large(_widened(x), cos, sin).to(x.dtype)
+        if x.numel() > PIECE:
+            return _rotate_large(x, cos, sin, interleaved)
+        return _rotate_small(_widened(x), *_prepare(cos, sin, interleaved)).to(x.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs: tuple, output: Tensor) -> None:

@@ -19,9 +19,10 @@ from torch import Tensor
 from torch.nn.functional import relu
 
 from rope_lib._checks import HALF, check_rotation, check_same_dtype
+from rope_lib._fast import new_memory
 from rope_lib.rotary import apply_rotary_pos_emb
 
-SEGMENT = 8  # chunks that are treated in one pass
+SEGMENT = 16  # chunks that are treated in one pass
 
 
 class Rotation(NamedTuple):
@@ -173,7 +174,7 @@ def _causal(
         if len(sizes) == 1:
             return output, state
         if result is None and not output.requires_grad:  # outputs go where they belong at once: half the memory
-            result = output.new_empty(*output.shape[:-2], length, output.shape[-1])
+            result = new_memory(output, (*output.shape[:-2], length, output.shape[-1]))
         outputs.append(output if result is None else result.narrow(-2, end, size).copy_(output))
         end += size
     return torch.cat(outputs, dim=-2) if result is None else result, state

@@ -1,6 +1,7 @@
 """The fast forms of the rotation are the formula: for each dtype, shape and order of memory, in each derivative."""
 
 import itertools
+import mmap
 import weakref
 
 import pytest
@@ -10,6 +11,7 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from lab.memory import large_pages_on_request, page_faults
 from rope_lib import RotaryEmbedding, _fast, apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.rotary import rotate_pairs
 
@@ -20,10 +22,9 @@ sizes = pytest.mark.parametrize("large", [False, True])
 
 @pytest.fixture(autouse=True)
 def small_pieces(request, monkeypatch):
-    """Where a test asks for large inputs, more than 64 elements are large, and a piece holds two, or one position."""
+    """Where a test asks for large inputs, more than two elements are large, and a piece of tables is one position."""
     if "large" in request.fixturenames and request.getfixturevalue("large"):
         monkeypatch.setattr(_fast, "PIECE", 2)
-        monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
 
 
 def normal(generator, *shape, dtype=torch.float64):
@@ -112,30 +113,57 @@ def test_float64_tables_count_to_their_last_digit(interleaved, large, dtype):
 
 
 @layouts
-@pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("dtype", HALF, ids=str)
-def test_a_long_text_in_half_precision(interleaved, threads, dtype, generator, monkeypatch):
-    """More than 2^20 numbers, so in pieces, of which the last is shorter; with many cores, pieces of 2^21."""
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+def test_a_long_text_in_half_precision(interleaved, dtype, generator):
     x = normal(generator, 2, 2**13 + 3, 136, dtype=dtype)[..., 4:132]
     cos, sin = tables(torch.arange(2**13 + 3), 128)
     turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
     assert_rounded_once(turned, x, cos, sin, interleaved=interleaved)
-    rows = x.transpose(0, 1)[..., None, :]  # a batch of 8195 with one word each: pieces are of one position at least
+    rows = x.transpose(0, 1)[..., None, :]  # a batch of 8195 with one word each
     turned = apply_rotary_emb(rows, cos[7:8], sin[7:8], interleaved=interleaved)
     assert_rounded_once(turned, rows, cos[7:8], sin[7:8], interleaved=interleaved)
 
 
 @layouts
 @pytest.mark.parametrize("seq_len", range(97, 103))
-def test_pieces_of_every_length_leave_nothing_out(interleaved, seq_len, generator, monkeypatch):
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
-    x = normal(generator, seq_len, 8, dtype=torch.bfloat16)
+def test_pieces_of_tables_leave_nothing_out(interleaved, seq_len, generator, monkeypatch):
+    x = normal(generator, 2, seq_len, 8, dtype=torch.float32).requires_grad_()
+    upstream = normal(generator, 2, seq_len, 8, dtype=torch.float32)
     cos, sin = tables(torch.arange(seq_len), 8)
-    for elements in (5, 8, 16, 24):  # less than one position; one, two and three
+    for elements in (3, 4, 8, 12):  # less than one position of 4 pairs; one, two and three
         monkeypatch.setattr(_fast, "PIECE", elements)
         turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
-        assert_rounded_once(turned, x, cos, sin, interleaved=interleaved)
+        assert_rounded_once(turned.detach(), x.detach(), cos, sin, interleaved=interleaved)
+        [gradient] = torch.autograd.grad(turned, x, upstream)
+        assert_rounded_once(gradient, upstream, cos, -sin, interleaved=interleaved)
+
+
+@layouts
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.skipif(not large_pages_on_request(), reason="this system has no large pages on request")
+def test_large_results_come_in_large_pages(interleaved, dtype):
+    """512 small pages or more make a large one. A system whose memory is in crumbs may give small ones at times."""
+    x, (cos, sin) = torch.ones(2**24, dtype=dtype).view(32, 2**12, 128), tables(torch.arange(2**12), 128)
+    faults = [page_faults(lambda: apply_rotary_emb(x, cos, sin, interleaved=interleaved)) for _ in range(5)]
+    assert min(faults) * mmap.PAGESIZE < x.nbytes / 2
+
+
+@layouts
+@pytest.mark.parametrize("dtype", FULL + HALF, ids=str)
+def test_without_large_pages_nothing_else_changes(interleaved, dtype, monkeypatch):
+    x, (cos, sin) = torch.ones(2**20, dtype=dtype).view(2**13, 128), tables(torch.arange(2**13), 128)
+    expected = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
+    assert torch.equal(apply_rotary_emb(x, cos, sin, interleaved=interleaved), expected)
+
+
+@layouts
+def test_tensors_that_only_pretend_to_be_there(interleaved):
+    with FakeTensorMode():
+        x, (cos, sin) = torch.ones(2**14, 256), torch.ones(2, 2**14, 128)
+        turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    assert turned.shape == x.shape
+    assert type(turned) is type(x)
 
 
 @layouts

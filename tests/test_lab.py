@@ -1,6 +1,7 @@
 import argparse
 import contextlib
 import math
+import mmap
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from conftest import ROOT
 
 from lab import mistakes, peers, results, speed, steadiness
 from lab.layer import RotaryAttention
-from lab.memory import memory_taken, peak_rise
+from lab.memory import memory_taken, page_faults, peak_rise
 from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
 from rope_lib import cos_sin, inverse_frequencies, reference
@@ -272,6 +273,12 @@ def test_memory_taken_counts_new_tensors_and_no_views():
     assert memory_taken(x.clone) == 40
     assert memory_taken(lambda: (2 * x + x)[:3]) == 80
     assert memory_taken(lambda: torch.empty(5, dtype=torch.float64)) == 40
+
+
+def test_page_faults_counts_pages_that_are_touched_for_the_first_time():
+    with mmap.mmap(-1, 64 * mmap.PAGESIZE) as memory:
+        assert page_faults(lambda: memory[0]) < 64
+        assert page_faults(lambda: memory.write(b"1" * len(memory))) >= 63
 
 
 def test_layer_is_the_plain_loop(generator):
