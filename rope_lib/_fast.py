@@ -104,10 +104,14 @@ def _rotate_large(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Ten
 def new_memory(like: Tensor, shape: tuple[int, ...] | None = None, dtype: torch.dtype | None = None) -> Tensor:
     """An empty tensor, of the shape and dtype of another one or of these, in large pages where Linux has them."""
     new = like.new_empty(like.shape if shape is None else shape, dtype=dtype)
-    if hasattr(mmap, "MADV_HUGEPAGE") and new.is_cpu and new.nbytes >= LARGE and type(new) is Tensor:
+    if not (hasattr(mmap, "MADV_HUGEPAGE") and new.is_cpu and new.nbytes >= LARGE and type(new) is Tensor):
+        return new
+    try:
         begin = -(-new.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
-        size = new.data_ptr() + new.nbytes - begin
-        ctypes.CDLL(None).madvise(ctypes.c_void_p(begin), ctypes.c_size_t(size), mmap.MADV_HUGEPAGE)
+    except RuntimeError:  # inside of vmap and jvp a tensor has no memory of its own
+        return new
+    size = new.data_ptr() + new.nbytes - begin
+    ctypes.CDLL(None).madvise(ctypes.c_void_p(begin), ctypes.c_size_t(size), mmap.MADV_HUGEPAGE)
     return new
 
 

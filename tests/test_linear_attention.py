@@ -310,6 +310,18 @@ def test_result_is_the_same_however_it_is_asked_for(decay, generator):
     torch.testing.assert_close(torch.vmap(attend)(stacked), torch.stack((plain, attend(2 * q))), rtol=1e-9, atol=1e-9)
 
 
+def test_a_result_of_megabytes_is_the_same_inside_of_vmap_and_jvp(generator):
+    q, k, v, away = torch.randn(4, 2**14, 64, generator=generator)
+
+    def attend(q):
+        return linear_attention(q, k, v, causal=True)
+
+    plain = attend(q)
+    assert plain.nbytes == 2**22
+    torch.testing.assert_close(torch.vmap(attend)(q[None])[0], plain, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(torch.func.jvp(attend, (q,), (away,))[0], plain, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("chunk_size", [8, 128])
 def test_weights_without_rotation_are_an_average(chunk_size, generator):
     q, k, v = inputs(generator)
