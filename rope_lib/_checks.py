@@ -1,7 +1,6 @@
 """The errors that several modules share: what arrived, what is needed, the likely cause.
 
-Each check is a complete predicate first, and words for what it refuses second. Values of tensors are not looked at:
-that would make a GPU wait, and neither a compiler nor vmap could follow.
+Values of tensors are not looked at: that would make a GPU wait, and neither a compiler nor vmap could follow.
 """
 
 import math
@@ -27,12 +26,8 @@ def check_base(base: float) -> None:
     """Require a finite base above 1, so that the frequencies fall from 1."""
     if not isinstance(base, Real):
         raise TypeError(f"base is {base!r:.60}; it must be a number, e.g. 10000.0")
-    try:
-        base = float(base)
-    except OverflowError:  # an int with hundreds of digits
-        base = math.inf
-    if not 1 < base < math.inf:
-        raise ValueError(f"base is {base:g}; it must be a finite number above 1 (10000 in the papers)")
+    if not (base > 1 and math.log(base) < 709):  # an int can be larger than any float
+        raise ValueError(f"base is {base!s:.60}; it must be a finite number above 1 (10000 in the papers)")
 
 
 def check_layout(interleaved: bool) -> None:
@@ -47,7 +42,7 @@ def check_tensor(x: Tensor, name: str, example: str) -> None:
     """Require a dense tensor."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} is a {type(x).__name__}; it must be a tensor, e.g. {example}")
-    if x.layout != torch.strided or x.is_nested:
+    if x.layout is not torch.strided or x.is_nested:
         kind = "nested" if x.is_nested else x.layout
         raise TypeError(f"{name} is {kind}; it must be a dense tensor ({name}.to_dense(), or padding, makes one)")
 
@@ -64,6 +59,13 @@ def check_same_dtype(**xs: Tensor) -> None:
         )
 
 
+def check_whole(x: Tensor, name: str, example: str) -> None:
+    """Require whole numbers of any size: they count the rows of a table."""
+    check_tensor(x, name, example)
+    if x.dtype not in WHOLE:
+        raise TypeError(f"{name} has dtype {x.dtype}; the rows of a table are counted by integers: use .long()")
+
+
 def check_positions(positions: Tensor, name: str = "positions") -> None:
     """Require a real tensor that holds positions exactly; negative and fractional ones are fine."""
     check_tensor(positions, name, "torch.arange(seq_len)")
@@ -76,12 +78,7 @@ def check_positions(positions: Tensor, name: str = "positions") -> None:
 
 def check_inv_freq(inv_freq: Tensor) -> None:
     """Require float64 speeds in a vector."""
-    if not isinstance(inv_freq, Tensor):
-        raise TypeError(
-            f"inv_freq is {inv_freq!r:.60}; it must be a float64 tensor, e.g. inverse_frequencies(rotary_dim) "
-            "(is it the base, or the dimension?)"
-        )
-    check_tensor(inv_freq, "inv_freq", "inverse_frequencies(rotary_dim)")
+    check_tensor(inv_freq, "inv_freq", "inverse_frequencies(rotary_dim) (is it the base, or the dimension?)")
     if inv_freq.dtype != torch.float64:
         raise TypeError(
             f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64 "
@@ -114,44 +111,9 @@ def check_length(length: int, name: str) -> None:
 
 def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) -> None:
     """Require tables that fit each x, which the caller knows by its name here."""
-    sound = isinstance(interleaved, bool) and _are_tables(cos, sin)
-    for name, x in xs.items():
-        if not (sound and _fits(x, cos)):
-            check_layout(interleaved)
-            _explain(x, cos, sin, name)
-
-
-def _are_tables(cos: Tensor, sin: Tensor) -> bool:
-    return (
-        isinstance(cos, Tensor) and isinstance(sin, Tensor)
-        and cos.layout is sin.layout is torch.strided and not (cos.is_nested or sin.is_nested)
-        and cos.dtype in FULL and sin.dtype is cos.dtype and cos.device == sin.device
-        and cos.ndim >= 2 and sin.shape == cos.shape
-    )  # fmt: skip
-
-
-def _fits(x: Tensor, cos: Tensor) -> bool:
-    """Whether x can be rotated by tables that are sound."""
-    if not isinstance(x, Tensor) or x.layout is not torch.strided or x.is_nested:
-        return False
-    shape, table = x.shape, cos.shape
-    return (
-        x.dtype in FLOATS and x.device == cos.device
-        and len(shape) >= 2 and shape[-2] == table[-2] and 0 < 2 * table[-1] <= shape[-1]
-        and (len(table) == 2 or (len(table) == len(shape) and _spread(table[:-2], shape[:-2])))
-    )  # fmt: skip
-
-
-def _spread(table: torch.Size, shape: torch.Size) -> bool:
-    return all(c in (1, n) for c, n in zip(table, shape, strict=True))
-
-
-def _explain(x: Tensor, cos: Tensor, sin: Tensor, name: str) -> None:
-    """Words for each way in which `_are_tables` or `_fits` is False."""
-    for tensor, called in ((x, name), (cos, "cos"), (sin, "sin")):
-        check_tensor(tensor, called, "torch.zeros(seq_len, head_dim)")
-    if x.dtype not in FLOATS:
-        raise TypeError(f"{name} has dtype {x.dtype}; it must be float32, float64, bfloat16 or float16")
+    check_layout(interleaved)
+    for name, tensor in (*xs.items(), ("cos", cos), ("sin", sin)):
+        check_tensor(tensor, name, "torch.zeros(seq_len, head_dim)")
     if cos.dtype not in FULL or sin.dtype not in FULL:
         raise TypeError(
             f"cos and sin have dtypes {cos.dtype} and {sin.dtype}; they must be float32 or float64 "
@@ -160,31 +122,42 @@ def _explain(x: Tensor, cos: Tensor, sin: Tensor, name: str) -> None:
     if cos.shape != sin.shape or cos.dtype != sin.dtype:
         tables = " and ".join(f"{tuple(table.shape)}, {table.dtype}" for table in (cos, sin))
         raise ValueError(f"cos and sin have shapes and dtypes {tables}; they must be equal")
-    if not cos.device == sin.device == x.device:
+    for name, x in xs.items():
+        _check_fit(x, name, cos, sin)
+
+
+def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
+    if x.dtype not in FLOATS:
+        raise TypeError(f"{name} has dtype {x.dtype}; it must be float32, float64, bfloat16 or float16")
+    if not x.device == cos.device == sin.device:
         raise ValueError(
             f"{name} is on {x.device}, cos on {cos.device}, sin on {sin.device}; they must share a device "
             f"(make the tables from positions on the device of {name})"
         )
-    shapes = f"{name} has shape {tuple(x.shape)}, cos {tuple(cos.shape)}"
-    if x.ndim < 2 or cos.ndim < 2:
+    shape, table = x.shape, cos.shape
+    if len(shape) < 2 or len(table) < 2:
         raise ValueError(
-            f"{shapes}; {name} must be (..., seq_len, head_dim) and cos (..., seq_len, rotary_dim // 2): "
-            f"for a single token, add the axis with {name}[None]"
+            f"{name} has shape {tuple(shape)}, cos {tuple(table)}; {name} must be (..., seq_len, head_dim) and cos "
+            f"(..., seq_len, rotary_dim // 2): for a single token, add the axis with {name}[None]"
         )
-    if cos.ndim not in (2, x.ndim):
+    if len(table) not in (2, len(shape)):
         raise ValueError(
-            f"{name} has {x.ndim} axes and cos {cos.ndim}; cos needs 2 or {x.ndim}, or else batch could be taken for "
-            "heads: did you forget cos.unsqueeze(-3), or positions[:, None]?"
+            f"{name} has {len(shape)} axes and cos {len(table)}; cos needs 2 or {len(shape)}, or else batch could be "
+            "taken for heads: did you forget cos.unsqueeze(-3), or positions[:, None]?"
         )
-    if x.shape[-2] != cos.shape[-2]:
+    if shape[-2] != table[-2]:
         raise ValueError(
-            f"seq_len of {name} is {x.shape[-2]}, of cos {cos.shape[-2]}; {name} must be (..., seq_len, head_dim): "
+            f"seq_len of {name} is {shape[-2]}, of cos {table[-2]}; {name} must be (..., seq_len, head_dim): "
             f"did you forget {name}.transpose(1, 2), or are the tables too short?"
         )
-    if not 0 < 2 * cos.shape[-1] <= x.shape[-1]:
+    if not 0 < 2 * table[-1] <= shape[-1]:
         raise ValueError(
-            f"cos has {cos.shape[-1]} columns, which rotate {2 * cos.shape[-1]} dimensions, but head_dim of {name} is "
-            f"{x.shape[-1]}; cos must have rotary_dim // 2 columns "
+            f"cos has {table[-1]} columns, which rotate {2 * table[-1]} dimensions, but head_dim of {name} is "
+            f"{shape[-1]}; cos must have rotary_dim // 2 columns "
             "(is rotary_dim too large, or are your tables doubled to the full width?)"
         )
-    raise ValueError(f"{shapes}; each leading axis of cos must be 1 or equal to that of {name}")
+    if len(table) > 2 and any(c not in (1, n) for c, n in zip(table[:-2], shape[:-2], strict=True)):
+        raise ValueError(
+            f"{name} has shape {tuple(shape)}, cos {tuple(table)}; each leading axis of cos must be 1 or equal to "
+            f"that of {name}"
+        )

@@ -38,7 +38,7 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: boo
             rotated.append(by(x, cos, sin, interleaved))
         else:
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
-            rotated.append(_rotate_small(_widened(x), *tables).type_as(x))
+            rotated.append(_rotate_small(widened(x), *tables).type_as(x))
     return tuple(rotated)
 
 
@@ -57,7 +57,8 @@ def _formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     return rotate_pairs(x, cos, sin, interleaved=interleaved)
 
 
-def _widened(x: Tensor) -> Tensor:
+def widened(x: Tensor) -> Tensor:
+    """Half precision as float32: a long sum in bfloat16 stops growing, one in float16 overflows."""
     return x.float() if x.dtype in HALF else x
 
 
@@ -80,7 +81,7 @@ def _by_pieces(of: Callable[..., Tensor], *tables: Tensor) -> Tensor:
 
 def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None) -> Tensor:
     """(x0 + i x1) (cos + i sin), or (x0, x1) cos + (x1, x0) sin, in operations that torch.func can follow."""
-    if not cos.is_complex():
+    if sin is not None:
         return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), sin)
     y = _as_complex(x) * cos
     return y.view(y.dtype.to_real()) if torch.is_inference_mode_enabled() else torch.view_as_real(y).reshape(x.shape)
@@ -141,7 +142,7 @@ class _Rotation(torch.autograd.Function):
     def forward(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
         if x.numel() > PIECE:
             return _rotate_large(x, cos, sin, interleaved)
-        return _rotate_small(_widened(x), *_prepare(cos, sin, interleaved)).to(x.dtype)
+        return _rotate_small(widened(x), *_prepare(cos, sin, interleaved)).to(x.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs: tuple, output: Tensor) -> None:

@@ -1,5 +1,7 @@
 """Softmax attention with any of the encodings: rotated queries and keys, a bias, or scores of one's own."""
 
+from math import inf
+
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
@@ -34,7 +36,8 @@ def attention(
     Source: Vaswani et al. 2017, equation 1.
 
     Example:
-        >>> q, k = torch.ones(8, 6, 4), torch.ones(2, 6, 4)  # eight query heads share two key heads
+        >>> q = torch.ones(8, 6, 4)  # eight query heads share two key heads
+        >>> k = torch.ones(2, 6, 4)
         >>> attention(q, k, k, causal=True).shape
         torch.Size([8, 6, 4])
     """
@@ -47,13 +50,11 @@ def attention(
         shape = (*q.shape[:-1], k_len)
         if bias.ndim > len(shape) or any(n not in (1, m) for n, m in zip(bias.shape[::-1], shape[::-1], strict=False)):
             raise ValueError(f"bias has shape {tuple(bias.shape)}; it must broadcast to the scores, {shape}")
-    mask = None if bias is None else bias.to(q).expand(torch.broadcast_shapes(bias.shape, (1, 1)))
-    causal = causal and q_len > 1  # the last query sees all keys
+    mask = None if bias is None else torch.atleast_2d(bias.to(q))
     fused_causal = causal and q_len == k_len and mask is None
-    if causal and not fused_causal:
-        hidden = _later_keys(q_len, k_len, q.device)
-        mask = torch.zeros(q_len, k_len, dtype=q.dtype, device=q.device) if mask is None else mask
-        mask = mask.masked_fill(hidden, float("-inf"))
+    if causal and not fused_causal and q_len > 1:  # the last query sees all keys
+        mask = q.new_zeros(1, 1) if mask is None else mask
+        mask = mask.masked_fill(_later_keys(q_len, k_len, q.device), -inf)
     grouped = q.shape[-3] != k.shape[-3]
     return scaled_dot_product_attention(q, k, v, mask, is_causal=fused_causal, scale=scale, enable_gqa=grouped)
 
@@ -74,19 +75,20 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
         ValueError: they have fewer than two axes, lengths do not match, or causal queries outnumber the keys.
 
     Example:
-        >>> attention_from_scores(torch.zeros(2, 2), torch.tensor([[1.0], [3.0]]), causal=True)
+        >>> v = torch.tensor([[1.0], [3.0]])
+        >>> attention_from_scores(torch.zeros(2, 2), v, causal=True)
         tensor([[1.],
                 [2.]])
     """
     check_same_dtype(scores=scores, v=v)
-    q_len, k_len = scores.shape[-2:] if scores.ndim >= 2 else (0, 0)
-    if min(scores.ndim, v.ndim) < 2 or v.shape[-2] != k_len or (causal and q_len > k_len):
+    two_axes = min(scores.ndim, v.ndim) >= 2
+    if not two_axes or v.shape[-2] != scores.shape[-1] or (causal and scores.shape[-2] > scores.shape[-1]):
         raise ValueError(
             f"scores has shape {tuple(scores.shape)}, v {tuple(v.shape)}; they must be (..., q_len, k_len) and "
             "(..., k_len, value_dim), and causal scores must not have more queries than keys"
         )
     if causal:
-        scores = scores.masked_fill(_later_keys(q_len, k_len, scores.device), float("-inf"))
+        scores = scores.masked_fill(_later_keys(*scores.shape[-2:], scores.device), -inf)
     return scores.softmax(-1) @ v
 
 

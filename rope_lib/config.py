@@ -1,6 +1,7 @@
 """Frequencies from the configuration that a published model comes with."""
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 from torch import Tensor
@@ -9,37 +10,27 @@ from rope_lib import scaling
 from rope_lib._checks import check_dim
 from rope_lib.frequencies import inverse_frequencies
 
-EVERYWHERE = {
-    "rope_type",
-    "type",
-    "rope_theta",
-    "partial_rotary_factor",
-    "finetuned",
-    "mrope_section",
-    "mrope_interleaved",
+KINDS = {  # rope_type: what makes the speeds, the keys that must stand beside it, and those that may
+    "default": (inverse_frequencies, "", ""),
+    "linear": (scaling.linear_scaling, "factor", ""),
+    "dynamic": (scaling.dynamic_ntk_scaling, "factor", ""),
+    "yarn": (scaling.yarn_scaling, "", "factor beta_fast beta_slow truncate attention_factor mscale mscale_all_dim"),
+    "longrope": (scaling.longrope_scaling, "short_factor long_factor", "factor attention_factor"),
+    "llama3": (scaling.llama3_scaling, "factor low_freq_factor high_freq_factor original_max_position_embeddings", ""),
+    "proportional": (scaling.proportional_scaling, "", "factor"),
 }
-KEYS = {  # rope_type: the keys that it must have, and those that it may have
-    "default": ((), ("original_max_position_embeddings",)),
-    "linear": (("factor",), ("original_max_position_embeddings",)),
-    "dynamic": (("factor",), ("original_max_position_embeddings",)),
-    "yarn": (
-        (),
-        ("factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor", "mscale",
-         "mscale_all_dim", "truncate"),
-    ),
-    "longrope": (
-        ("short_factor", "long_factor"), ("factor", "original_max_position_embeddings", "attention_factor"),
-    ),
-    "llama3": (("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"), ()),
-    "proportional": ((), ("factor",)),
-}  # fmt: skip
+EVERYWHERE = (
+    "rope_type type rope_theta partial_rotary_factor original_max_position_embeddings finetuned mrope_section "
+    "mrope_interleaved"
+)
 SAME_AS = {"mrope": "default", "su": "longrope"}  # multimodal positions with plain speeds; Phi-3's first name for it
 BASES = ("rope_theta", "global_rope_theta", "rotary_emb_base")
 LOCAL_BASES = ("rope_local_base_freq", "local_rope_theta", "swa_rope_theta")  # Gemma 3's, ModernBERT's, MiMo's
-NAMES = {  # the others with "rope" or "rotary" in them that a configuration may have; a further one could change speeds
-    "rope_parameters", "rope_scaling", "partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_dim",
-    "qk_rope_head_dim", "rotary", "rope_interleave", "rope_interleaved", "no_rope_layers", "no_rope_layer_interval",
-}  # fmt: skip
+SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct")
+OTHERS = (  # with "rope" or "rotary" in them, that a configuration may have; a further one could change speeds
+    "rope_parameters rope_scaling rotary_dim qk_rope_head_dim rotary rope_interleave rope_interleaved no_rope_layers "
+    "no_rope_layer_interval"
+)
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
 WHOLE = "AutoConfig.from_pretrained(...).text_config.to_dict() is complete, the file leaves out what its class knows"
 
@@ -74,7 +65,8 @@ def frequencies_from_config(
     Source: the names and defaults are those of Hugging Face's transformers; the tests compare with its results.
 
     Example:
-        >>> llama = {"hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 500000.0, "rope_scaling": None}
+        >>> llama = {"hidden_size": 4096, "num_attention_heads": 32}
+        >>> llama |= {"rope_theta": 500000.0, "rope_scaling": None}
         >>> inv_freq, attention_factor = frequencies_from_config(llama)
         >>> len(inv_freq), attention_factor
         (64, 1.0)
@@ -83,118 +75,112 @@ def frequencies_from_config(
         raise TypeError(
             f"config is a {type(config).__name__}; it must be a dict, e.g. json.load(...) or config.to_dict()"
         )
-    rope = {name: value for name, value in _rope_parameters(config, layer_type).items() if value is not None}
-    config = _with_head_of(config, layer_type)
-    found = rope.get("rope_type") or rope.get("type") or "default"
+    config = _without_nulls(config)
+    rope = _without_nulls(_rope_parameters(config, layer_type))
+    found = _first(rope, "rope_type", "type", default="default")
     kind = SAME_AS.get(found, found)
-    if kind not in KEYS:
-        raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KEYS, *SAME_AS])}")
-    required, optional = KEYS[kind]
-    missing, unknown = set(required) - set(rope), set(rope) - EVERYWHERE - set(required) - set(optional)
+    if kind not in KINDS:
+        raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KINDS, *SAME_AS])}")
+    _, required, optional = KINDS[kind]
+    missing = set(required.split()) - set(rope)
+    unknown = set(rope) - set(f"{EVERYWHERE} {required} {optional}".split())
     if missing or unknown:
         raise ValueError(
             f"rope_type is {found!r}; missing beside it: {sorted(missing) or 'nothing'}; not known here: "
             f"{sorted(unknown) or 'nothing'}"
         )
-    base = _first(rope, "rope_theta") or _first(config, *BASES) or 10000.0
-    rotary_dim = _rotary_dim(config, rope, whole=kind == "proportional")
-    return _speeds(kind, rope, config, rotary_dim, {"base": base}, seq_len)
+    share = _first(config | rope, *SHARES, default=1.0)
+    values = rope | _lengths(kind, config, rope, seq_len)
+    values["rotary_dim"] = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
+    values["base"] = _first(config | rope, *BASES, default=10000.0)
+    return _scaled(kind, values | {"partial_rotary_factor": share, "device": "cpu"})
 
 
-def _speeds(
-    kind: str, rope: Mapping, config: Mapping, rotary_dim: int, base: dict[str, float], seq_len: int | None
-) -> tuple[Tensor, float]:
-    if kind == "default":
-        return inverse_frequencies(rotary_dim, **base, device="cpu"), 1.0
-    if kind == "linear":
-        return scaling.linear_scaling(rotary_dim, factor=rope["factor"], **base), 1.0
+def _scaled(kind: str, values: dict[str, Any]) -> tuple[Tensor, float]:
+    """Hand over to each function what it has parameters for: they are called as the keys of a configuration are."""
+    speeds, factor = KINDS[kind][0], values.get("factor", 1.0)
+    inv_freq = speeds(**{name: values[name] for name in signature(speeds).parameters if name in values})
     if kind == "proportional":
-        speeds = scaling.proportional_scaling(rotary_dim, partial_rotary_factor=_partial(config, rope), **base)
-        return speeds / rope.get("factor", 1.0), 1.0
-    trained = _first(config, "max_position_embeddings", "n_positions")
-    original = (
-        _first(config, "original_max_position_embeddings") or rope.get("original_max_position_embeddings") or trained
-    )
-    if original is None or (trained is None and (kind == "dynamic" or rope.get("factor") is None)):
-        raise ValueError(f"rope_type is {kind!r}, and config has no max_position_embeddings")
-    if kind == "dynamic":
-        lengths = {"seq_len": seq_len or trained, "max_position_embeddings": trained}
-        return scaling.dynamic_ntk_scaling(rotary_dim, factor=rope["factor"], **lengths, **base), 1.0
-    factor, length = rope.get("factor") or trained / original, {"original_max_position_embeddings": original}
-    if kind == "llama3":
-        ends = {name: rope[name] for name in ("low_freq_factor", "high_freq_factor")}
-        return scaling.llama3_scaling(rotary_dim, factor=factor, **ends, **length, **base), 1.0
-    given = rope.get("attention_factor")
+        inv_freq = inv_freq / factor
+    attention_factor = 1.0
+    if kind == "yarn":
+        both = values.get("mscale") and values.get("mscale_all_dim")  # one alone is not used
+        scales = {name: values[name] for name in ("mscale", "mscale_all_dim")} if both else {}
+        attention_factor = scaling.yarn_attention_factor(factor, **scales)
     if kind == "longrope":
-        factors = rope["long_factor" if (seq_len or original) > original else "short_factor"]
-        speeds = scaling.longrope_scaling(rotary_dim, factors=factors, **base)
-        return speeds, scaling.longrope_attention_factor(max(factor, 1), **length) if given is None else given
-    ramp = {name: rope[name] for name in ("beta_fast", "beta_slow", "truncate") if rope.get(name) is not None}
-    scales = {name: rope[name] for name in ("mscale", "mscale_all_dim") if rope.get(name)}
-    scales = scales if len(scales) == 2 else {}  # one alone is not used
-    speeds = scaling.yarn_scaling(rotary_dim, factor=factor, **ramp, **length, **base)
-    return speeds, scaling.yarn_attention_factor(factor, **scales) if given is None else given
+        length = values["original_max_position_embeddings"]
+        attention_factor = scaling.longrope_attention_factor(max(factor, 1), original_max_position_embeddings=length)
+    return inv_freq, values.get("attention_factor", attention_factor)
 
 
-def _rope_parameters(config: Mapping, layer_type: str | None) -> Mapping:
+def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None) -> dict[str, Any]:
+    """The length of the model, that of the training before it was stretched, and what follows from them."""
+    if kind in ("default", "linear", "proportional"):
+        return {}
+    longest = _first(config, "max_position_embeddings", "n_positions")
+    original = _first(rope | config, "original_max_position_embeddings", default=longest)
+    if original is None or (longest is None and (kind == "dynamic" or "factor" not in rope)):
+        raise ValueError(f"rope_type is {kind!r}, and config has no max_position_embeddings")
+    return {
+        "max_position_embeddings": longest,
+        "original_max_position_embeddings": original,
+        "factor": rope.get("factor") or longest / original,
+        "seq_len": seq_len or longest,
+        "factors": rope.get("long_factor" if (seq_len or original) > original else "short_factor"),
+    }
+
+
+def _rope_parameters(config: dict, layer_type: str | None) -> Mapping:
     """The entries that speak of the rotation alone; for models whose layers differ, those of one type."""
     given = [config[name] for name in ("rope_parameters", "rope_scaling") if config.get(name)]
     if len(given) == 2 and given[0] != given[1]:
         raise ValueError("config has rope_parameters and rope_scaling, and they differ; take out the one not meant")
-    rope = given[0] if given else {}
+    rope = _without_nulls(given[0]) if given else {}
     if not rope and isinstance(config.get("text_config"), Mapping):
         raise ValueError(f"config is that of a multimodal model; hand over its text_config ({WHOLE})")
-    if not any(isinstance(entry, Mapping) for entry in rope.values()):
-        rope = _of_flat(config, rope)
-    types = [name for name, entry in rope.items() if isinstance(entry, Mapping)]
-    if types and layer_type not in types:
-        raise ValueError(f"layer_type is {layer_type!r}, and layers of this model differ; it must be one of {types}")
-    if not types and layer_type is not None:
-        raise ValueError(f"layer_type is {layer_type!r}, but config has one rotation for all layers")
-    return rope[layer_type] if types else rope
+    layers = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)} or _flat(config, rope)
+    if layer_type not in layers:
+        raise ValueError(
+            f"layer_type is {layer_type!r}; for this model it must be one of {[*layers]} (None: all layers are alike)"
+        )
+    return layers[layer_type]
 
 
-def _of_flat(config: Mapping, rope: Mapping) -> Mapping:
+def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     """Before rope_parameters had an entry for each type of layer, a second base stood beside the first."""
-    names = {name for name in config if ("rope" in name or "rotary" in name) and config[name] is not None}
-    if strange := names - NAMES - {*BASES, *LOCAL_BASES}:
+    names = {name for name in config if "rope" in name or "rotary" in name}
+    if strange := names - {*OTHERS.split(), *SHARES, *BASES, *LOCAL_BASES}:
         raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
-    if not rope.get("rope_theta") and _first(config, *BASES) is None and "_text" in (config.get("model_type") or ""):
+    if not _first(config | rope, *BASES) and "_text" in config.get("model_type", ""):
         raise ValueError(f"config is a part of a multimodal model's, and has no rope_theta ({WHOLE})")
     local = _first(config, *LOCAL_BASES)
-    return rope if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
+    return {None: rope} if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
 
 
-def _with_head_of(config: Mapping, layer_type: str | None) -> Mapping:
-    """The configuration with the head_dim of these layers, where heads differ."""
-    head_dim = config.get(HEADS.get(layer_type))
-    for number, entry in (config.get("per_layer_config") or {}).items():  # as transformers 5 writes it
-        if layer_type is not None and config["layer_types"][int(number)] == layer_type:
-            head_dim = entry.get("head_dim", head_dim)
-    return config if head_dim is None else {**config, "head_dim": head_dim}
-
-
-def _rotary_dim(config: Mapping, rope: Mapping, *, whole: bool) -> int:
+def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
     rotary_dim = _first(config, "rotary_dim", "qk_rope_head_dim")  # GPT-J's; DeepSeek's, a part with a head of its own
-    if rotary_dim:
-        return rotary_dim
-    head_dim = _first(config, "head_dim", "attention_head_dim", "kv_channels")
-    if head_dim is None:
-        width, heads = _first(config, "hidden_size", "n_embd"), _first(config, "num_attention_heads", "n_head")
-        if not width or not heads:
-            raise ValueError("config has neither head_dim nor hidden_size and num_attention_heads: how long is a head?")
-        head_dim = width // heads
-    rotary_dim = head_dim if whole else int(head_dim * _partial(config, rope))
-    check_dim(rotary_dim, "rotary_dim (head_dim times partial_rotary_factor)")
+    if not rotary_dim:
+        rotary_dim = int(_head_dim(config, layer_type) * share)
+        check_dim(rotary_dim, "rotary_dim (head_dim times partial_rotary_factor)")
     return rotary_dim
 
 
-def _partial(config: Mapping, rope: Mapping) -> float:
-    names = ("partial_rotary_factor", "rotary_pct", "rope_pct")
-    partial = _first(rope, *names) or _first(config, *names)
-    return 1.0 if partial is None else partial
+def _head_dim(config: dict, layer_type: str | None) -> int:
+    """How long a head is; in some models that depends on the type of the layer."""
+    for number, entry in config.get("per_layer_config", {}).items():  # as transformers 5 writes it
+        if layer_type and entry.get("head_dim") and config["layer_types"][int(number)] == layer_type:
+            return entry["head_dim"]
+    head_dim = _first(config, HEADS.get(layer_type), "head_dim", "attention_head_dim", "kv_channels")
+    width, heads = _first(config, "hidden_size", "n_embd"), _first(config, "num_attention_heads", "n_head")
+    if not head_dim and not (width and heads):
+        raise ValueError("config has neither head_dim nor hidden_size and num_attention_heads: how long is a head?")
+    return head_dim or width // heads
 
 
-def _first(config: Mapping, *names: str) -> Any:
-    """The first entry that is there and not null."""
-    return next((config[name] for name in names if config.get(name) is not None), None)
+def _without_nulls(entries: Mapping) -> dict[str, Any]:
+    return {name: value for name, value in entries.items() if value is not None}
+
+
+def _first(entries: Mapping, *names: str | None, default: Any = None) -> Any:
+    """The entry of the first of these names that is there."""
+    return next((entries[name] for name in names if name in entries), default)

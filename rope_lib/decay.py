@@ -1,10 +1,11 @@
 """How the score changes with the distance: RoFormer's upper bound, and the sum of cosines."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
 from rope_lib._checks import check_base, check_dim, check_positions
-from rope_lib._fast import PIECE
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
@@ -19,7 +20,7 @@ def mean_partial_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> T
         base: sets the slowest pair.
 
     Returns:
-        (...,) float64. Memory: a few tensors of this size, however large dim is.
+        (...,) float64. Takes the memory of a few tensors of this size, however large dim is.
 
     Raises:
         TypeError: distances are no dense tensor, half precision or boolean; dim is no int, or base no number.
@@ -28,25 +29,14 @@ def mean_partial_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> T
     Source: Su et al. 2021, equations 36 and 37.
 
     Example:
-        >>> mean_partial_sum(torch.tensor([0, 100]), dim=4)  # at 0 the sums are 1 and 2
+        >>> mean_partial_sum(torch.tensor([0, 100]), dim=4)  # at 0: 1 and 2
         tensor([1.5000, 1.2210], dtype=torch.float64)
     """
-    check_positions(distances, "distances")
-    check_dim(dim, "dim")
-    inv_freq = inverse_frequencies(dim, base=base, device=distances.device)
-    if distances.is_cpu and distances.numel() > PIECE:  # one core does a piece alone: nobody waits for a busy one
-        parts = distances.flatten().split(PIECE)
-        return torch.cat([_mean_partial_sum(part, inv_freq) for part in parts]).reshape(distances.shape)
-    return _mean_partial_sum(distances, inv_freq)
-
-
-def _mean_partial_sum(distances: Tensor, inv_freq: Tensor) -> Tensor:
-    real = imaginary = total = torch.zeros((), dtype=torch.float64, device=distances.device)
-    for frequency in inv_freq.split(1):
-        cos, sin = (table[..., 0] for table in cos_sin(distances, frequency, dtype=torch.float64))
+    real = imaginary = total = 0
+    for cos, sin in _pairs(distances, dim, base):
         real, imaginary = real + cos, imaginary + sin
         total = total + torch.hypot(real, imaginary)
-    return total / len(inv_freq)
+    return total / (dim // 2)
 
 
 def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor:
@@ -66,8 +56,10 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
     Source: Su et al. 2021, equation 37.
 
     Example:
-        >>> abel_bound(torch.tensor([1.0, 1.0]), torch.tensor([0]))  # the step from h_1 to 0 is 1; N B = 3 >= |1 + 1|
+        >>> abel_bound(torch.tensor([1.0, 1.0]), torch.tensor([0]))
         tensor([3.], dtype=torch.float64)
+
+        The step from h_1 to 0 is 1, and N B is 3; the score is 1 + 1.
     """
     if not h.ndim or not h.shape[-1]:
         raise ValueError(f"h has shape {tuple(h.shape)}; it must be (..., N), one number for each pair")
@@ -84,7 +76,7 @@ def cosine_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
         distances, dim, base: as in `mean_partial_sum`.
 
     Returns:
-        (...,) float64. Memory: a few tensors of this size, however large dim is.
+        (...,) float64. Takes the memory of a few tensors of this size, however large dim is.
 
     Raises:
         TypeError, ValueError: as `mean_partial_sum`.
@@ -93,12 +85,16 @@ def cosine_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
         >>> cosine_sum(torch.tensor([0, 100]), dim=4)
         tensor([2.0000, 1.4026], dtype=torch.float64)
     """
+    return sum(cos for cos, _ in _pairs(distances, dim, base))
+
+
+def _pairs(distances: Tensor, dim: int, base: float) -> Iterator[tuple[Tensor, Tensor]]:
+    """The cosines and sines of one pair after the other, so that no table of all pairs is in memory."""
     check_positions(distances, "distances")
     check_dim(dim, "dim")
-    total = torch.zeros(distances.shape, dtype=torch.float64, device=distances.device)
-    for frequency in inverse_frequencies(dim, base=base, device=distances.device).split(1):
-        total += cos_sin(distances, frequency, dtype=torch.float64)[0][..., 0]
-    return total
+    for speed in inverse_frequencies(dim, base=base, device=distances.device).split(1):
+        cos, sin = cos_sin(distances, speed, dtype=torch.float64)
+        yield cos[..., 0], sin[..., 0]
 
 
 def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
@@ -109,7 +105,7 @@ def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
         base: above 1.
 
     Returns:
-        (...,) float64 on the CPU. One distance at a time (mpmath): meant for plots, not for a million of them.
+        (...,) float64 on the CPU. Made for plots, as mpmath takes one distance at a time.
 
     Raises:
         TypeError: distances are no dense tensor, half precision or boolean, or base is no number.

@@ -63,11 +63,11 @@ def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.f
     """
     check_positions(positions)
     check_inv_freq(inv_freq)
-    check_table_dtype(dtype)
     return _tables(positions[..., None], inv_freq, dtype)
 
 
 def _tables(positions: Tensor, inv_freq: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    check_table_dtype(dtype)
     device = _float64_device(positions.device)
     angles = positions.to(device, torch.float64) * inv_freq.to(device)
     return angles.cos().to(positions.device, dtype), angles.sin().to(positions.device, dtype)
@@ -97,8 +97,9 @@ def axial_cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = t
     Source: the block form of Su et al. 2021, equation 15, with one coordinate per group of blocks.
 
     Example:
-        >>> cos, sin = axial_cos_sin(torch.tensor([[3, 5], [4, 5]]), inverse_frequencies(4))
-        >>> cos.shape  # two patches; four pairs, so eight dimensions
+        >>> places = torch.tensor([[3, 5], [4, 5]])  # of two patches
+        >>> cos, sin = axial_cos_sin(places, inverse_frequencies(4))
+        >>> cos.shape  # four pairs, so eight dimensions
         torch.Size([2, 4])
     """
     check_positions(positions)
@@ -134,13 +135,13 @@ def sectioned_cos_sin(
     Source: Wang et al. 2024, section 2.1; the split into sections follows the authors' code.
 
     Example:
-        >>> cos, sin = sectioned_cos_sin(torch.tensor([[7, 0, 2]]), inverse_frequencies(16), sections=(2, 3, 3))
+        >>> place, inv_freq = torch.tensor([[7, 0, 2]]), inverse_frequencies(16)
+        >>> cos, sin = sectioned_cos_sin(place, inv_freq, sections=(2, 3, 3))
         >>> cos.shape
         torch.Size([1, 8])
     """
     check_positions(positions)
     check_inv_freq(inv_freq)
-    check_table_dtype(dtype)
     axes = positions.shape[-1] if positions.ndim else 0
     whole = all(isinstance(section, int) and section >= 0 for section in sections)
     if not whole or sum(sections) != len(inv_freq) or axes != len(sections):

@@ -1,7 +1,5 @@
 """From one layout of the pairs to the other: the weights of a checkpoint, reordered."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -32,25 +30,28 @@ def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int, rotary_dim:
     Source: the conversion scripts of Llama's checkpoints do this; that scores stay is Theorem 6.1 of the book.
 
     Example:
-        >>> interleaved_to_half_split(torch.arange(8), head_dim=8, dim=0)
+        >>> x = torch.arange(8)
+        >>> interleaved_to_half_split(x, head_dim=8, dim=0)
         tensor([0, 2, 4, 6, 1, 3, 5, 7])
-        >>> interleaved_to_half_split(torch.arange(8), head_dim=8, dim=0, rotary_dim=4)
+        >>> interleaved_to_half_split(x, head_dim=8, dim=0, rotary_dim=4)
         tensor([0, 2, 1, 3, 4, 5, 6, 7])
     """
-    return _reorder(x, head_dim, dim, rotary_dim, lambda half: [*range(0, 2 * half, 2), *range(1, 2 * half, 2)])
+    return _reorder(x, head_dim, dim, rotary_dim, pairs=(-1, 2))
 
 
 def half_split_to_interleaved(x: Tensor, *, head_dim: int, dim: int, rotary_dim: int | None = None) -> Tensor:
     """The inverse of `interleaved_to_half_split`; arguments and errors are the same.
 
     Example:
-        >>> half_split_to_interleaved(torch.tensor([0, 2, 4, 6, 1, 3, 5, 7]), head_dim=8, dim=0)
+        >>> x = torch.tensor([0, 2, 4, 6, 1, 3, 5, 7])
+        >>> half_split_to_interleaved(x, head_dim=8, dim=0)
         tensor([0, 1, 2, 3, 4, 5, 6, 7])
     """
-    return _reorder(x, head_dim, dim, rotary_dim, lambda half: [j for i in range(half) for j in (i, half + i)])
+    return _reorder(x, head_dim, dim, rotary_dim, pairs=(2, -1))
 
 
-def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, order: Callable[[int], list[int]]) -> Tensor:
+def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, pairs: tuple[int, int]) -> Tensor:
+    """Lay the rotated dimensions of each head out as a matrix of the shape `pairs`, and read its columns."""
     check_tensor(x, "x", "a weight of shape (heads * head_dim, width)")
     rotary_dim = head_dim if rotary_dim is None else rotary_dim
     check_dim(head_dim, "head_dim")
@@ -61,6 +62,7 @@ def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, order: 
         raise ValueError(f"dim is {dim}, but x has shape {tuple(x.shape)}; it must be one of its axes")
     if x.shape[dim] % head_dim:
         raise ValueError(f"x has size {x.shape[dim]} along axis {dim}; it must be a multiple of head_dim, {head_dim}")
-    in_head = [*order(rotary_dim // 2), *range(rotary_dim, head_dim)]
-    places = [head + place for head in range(0, x.shape[dim], head_dim) for place in in_head]
-    return x.index_select(dim, torch.tensor(places, dtype=torch.int64, device=x.device))
+    heads = torch.arange(x.shape[dim], device=x.device).unflatten(0, (-1, head_dim))
+    rotated, others = heads[:, :rotary_dim], heads[:, rotary_dim:]
+    order = torch.cat((rotated.unflatten(1, pairs).mT.flatten(1), others), dim=1)
+    return x.index_select(dim, order.flatten())

@@ -1,10 +1,10 @@
 """Linear attention: softmax replaced by a product of features, so that time and memory grow linearly with the text.
 
 Weights w_ij = phi(q_i) . phi(k_j), with decay times decay^(i-j); output o_i = sum_j w'_ij v_j / sum_j w''_ij. Without a
-rotation w' = w'' = w. With one, w'_ij = [R_i phi(q_i)] . [R_j phi(k_j)], and the denominator is a choice:
+rotation w' = w'' = w. With one, w'_ij = [R_i phi(q_i)] . [R_j phi(k_j)], and the denominator is a choice::
 
-    denominator=True   w'' = w'   weights can be negative, and the denominator can be zero
-    denominator=False  w'' = w    the form that the RoFormer paper proposes (Su et al. 2021, equation 19)
+    denominator=True   w'' = w'  weights can be negative, the denominator zero
+    denominator=False  w'' = w   RoFormer's form (Su et al. 2021, equation 19)
 
 Features are rotated after phi. The other order, phi of rotated vectors, is not relative.
 """
@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import relu
 
-from rope_lib._checks import HALF, check_rotation, check_same_dtype
-from rope_lib._fast import new_memory
+from rope_lib._checks import check_rotation, check_same_dtype
+from rope_lib._fast import new_memory, widened
 from rope_lib.rotary import apply_rotary_pos_emb
 
 SEGMENT = 16  # chunks that are treated in one pass
@@ -107,7 +107,7 @@ def linear_attention(
     if causal:
         return _causal(None, q, k, v, rotation, decay, feature_map, chunk_size)[0]
     numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
-    numerator = numerator_q @ (numerator_k.mT @ _widened(v))
+    numerator = numerator_q @ (numerator_k.mT @ widened(v))
     return (numerator / (phi_q @ phi_k.sum(-2)[..., None])).to(v.dtype)
 
 
@@ -184,7 +184,7 @@ def _segment(
     state: State | None, q: Tensor, k: Tensor, v: Tensor, rotation: Rotation | None, decay: float | None,
     feature_map: Callable[[Tensor], Tensor], chunk_size: int,
 ) -> tuple[Tensor, State]:  # fmt: skip
-    dtype, v = v.dtype, _widened(v)
+    dtype, v = v.dtype, widened(v)
     numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
     shapes = (*phi_k.shape[:-2], phi_k.shape[-1], v.shape[-1]), (*phi_k.shape[:-2], phi_k.shape[-1])
     if state is None:
@@ -237,7 +237,7 @@ def _features(
     q: Tensor, k: Tensor, rotation: Rotation | None, feature_map: Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Features of q and k for the numerator, and for the denominator."""
-    phi_q, phi_k = feature_map(_widened(q)), feature_map(_widened(k))
+    phi_q, phi_k = feature_map(widened(q)), feature_map(widened(k))
     if rotation is None:
         return phi_q, phi_k, phi_q, phi_k
     cos, sin, interleaved, denominator = rotation
@@ -247,11 +247,6 @@ def _features(
         )
     rotated = apply_rotary_pos_emb(phi_q, phi_k, cos, sin, interleaved=interleaved)
     return rotated + (rotated if denominator else (phi_q, phi_k))
-
-
-def _widened(x: Tensor) -> Tensor:
-    """Half precision as float32: a long sum in bfloat16 stops growing, one in float16 overflows."""
-    return x.float() if x.dtype in HALF else x
 
 
 def _check(

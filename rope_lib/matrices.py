@@ -24,7 +24,8 @@ def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
     Source: Su et al. 2021, equation 15.
 
     Example:
-        >>> rotation_matrix(1, torch.tensor([torch.pi / 2], dtype=torch.float64)).round()
+        >>> quarter = torch.tensor([torch.pi / 2], dtype=torch.float64)
+        >>> rotation_matrix(1, quarter).round()
         tensor([[ 0., -1.],
                 [ 1.,  0.]], dtype=torch.float64)
     """

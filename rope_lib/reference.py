@@ -26,7 +26,8 @@ def rotate(x: Vector, m: float, *, interleaved: bool, base: float = 10000.0) -> 
     """R_m x for one vector (Su et al. 2021, equation 15), in one of the two layouts."""
     turned, half = list(x), len(x) // 2
     for pair in range(half):
-        first, second = (2 * pair, 2 * pair + 1) if interleaved else (pair, pair + half)
+        first = 2 * pair if interleaved else pair
+        second = first + (1 if interleaved else half)
         angle = m * inverse_frequency(pair, 2 * half, base)
         turned[first] = x[first] * cos(angle) - x[second] * sin(angle)
         turned[second] = x[first] * sin(angle) + x[second] * cos(angle)
@@ -35,7 +36,8 @@ def rotate(x: Vector, m: float, *, interleaved: bool, base: float = 10000.0) -> 
 
 def score(q: Vector, k: Vector, m: float, n: float, *, interleaved: bool, base: float = 10000.0) -> float:
     """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16)."""
-    return dot(*(rotate(x, p, interleaved=interleaved, base=base) for x, p in ((q, m), (k, n))))
+    settings = {"interleaved": interleaved, "base": base}
+    return dot(rotate(q, m, **settings), rotate(k, n, **settings))
 
 
 def partial_sums(distance: float, dim: int, base: float = 10000.0) -> list[complex]:

@@ -9,9 +9,9 @@ import math
 import torch
 from torch import Tensor
 
-from rope_lib._checks import WHOLE, check_positions, check_same_dtype, check_tensor
+from rope_lib._checks import check_positions, check_same_dtype, check_tensor, check_whole
 
-DISTANCES = "relative_distances(q_positions, k_positions)"  # an example for who has no tensor
+EXAMPLE = "relative_distances(q_positions, k_positions)"  # for who has no distances
 
 
 def relative_distances(q_positions: Tensor, k_positions: Tensor) -> Tensor:
@@ -54,9 +54,9 @@ def shaw_scores(q: Tensor, k: Tensor, table: Tensor, distances: Tensor) -> Tenso
     Source: Shaw et al. 2018, equation 4 and section 3.2.
 
     Example:
-        >>> words = torch.arange(3)
-        >>> table = torch.tensor([[-1.0], [0.0], [1.0]])  # head_dim 1, reach 1: keys before, at and after the query
-        >>> shaw_scores(torch.ones(3, 1), torch.zeros(3, 1), table, relative_distances(words, words))
+        >>> table = torch.tensor([[-1.0], [0.0], [1.0]])  # key before, here, after
+        >>> steps = relative_distances(torch.arange(3), torch.arange(3))
+        >>> shaw_scores(torch.ones(3, 1), torch.zeros(3, 1), table, steps)
         tensor([[ 0.,  1.,  1.],
                 [-1.,  0.,  1.],
                 [-1., -1.,  0.]])
@@ -94,10 +94,10 @@ def transformer_xl_scores(
     Source: Dai et al. 2019, section 3.3.
 
     Example:
-        >>> words, zero = torch.arange(3), torch.zeros(1)
+        >>> q, k, zero = torch.ones(3, 1), torch.zeros(3, 1), torch.zeros(1)
         >>> table = torch.tensor([[0.0], [1.0], [2.0]])
-        >>> steps = relative_distances(words, words)
-        >>> transformer_xl_scores(torch.ones(3, 1), torch.zeros(3, 1), table, zero, zero, steps).tril()
+        >>> steps = relative_distances(torch.arange(3), torch.arange(3))
+        >>> transformer_xl_scores(q, k, table, zero, zero, steps).tril()
         tensor([[0., 0., 0.],
                 [1., 0., 0.],
                 [2., 1., 0.]])
@@ -136,7 +136,8 @@ def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) ->
     Source: Ke et al. 2021, equation 7.
 
     Example:
-        >>> tupe_scores(torch.ones(1, 2), torch.ones(1, 2), torch.ones(1, 2), torch.ones(1, 2))
+        >>> q = k = position_q = position_k = torch.ones(1, 2)
+        >>> tupe_scores(q, k, position_q, position_k)
         tensor([[2.]])
     """
     check_same_dtype(q=q, k=k, position_q=position_q, position_k=position_k)
@@ -166,25 +167,23 @@ def deberta_scores(q: Tensor, k: Tensor, relative_q: Tensor, relative_k: Tensor,
     Source: He et al. 2021, equations 3 and 4.
 
     Example:
-        >>> words, table = torch.arange(2), torch.tensor([[-1.0], [1.0]])  # reach 1: the query before, or not
-        >>> steps = relative_distances(words, words)
-        >>> (3**0.5 * deberta_scores(torch.ones(2, 1), torch.zeros(2, 1), table, table, steps)).round()
+        >>> table = torch.tensor([[-1.0], [1.0]])  # query before the key, or not
+        >>> steps = relative_distances(torch.arange(2), torch.arange(2))
+        >>> q, k = torch.ones(2, 1), torch.zeros(2, 1)
+        >>> (3**0.5 * deberta_scores(q, k, table, table, steps)).round()
         tensor([[ 1., -1.],
                 [ 1.,  1.]])
     """
     _check_scores(q, k, distances)
-    rows = len(relative_k)
-    if not rows or rows % 2 or relative_k.shape[1:] != q.shape[-1:] or relative_q.shape != relative_k.shape:
+    reach, odd = divmod(len(relative_k), 2)
+    if odd or not reach or relative_k.shape[1:] != q.shape[-1:] or relative_q.shape != relative_k.shape:
         raise ValueError(
             f"relative_q has shape {tuple(relative_q.shape)}, relative_k {tuple(relative_k.shape)}; both must be "
             f"(2 reach, head_dim), here (2 reach, {q.shape[-1]})"
         )
-    last = len(relative_k) - 1
     distances = distances.long()
-    row_for_query = (distances + len(relative_k) // 2).clamp(0, last)
-    row_for_key = (-distances + len(relative_k) // 2).clamp(0, last)
-    by_query = _gather_distances(q @ relative_k.mT, row_for_query)
-    by_key = _gather_distances(k @ relative_q.mT, row_for_key.mT).mT
+    by_query = _gather_distances(q @ relative_k.mT, (reach + distances).clamp(0, 2 * reach - 1))
+    by_key = _gather_distances(k @ relative_q.mT, (reach - distances).clamp(0, 2 * reach - 1).mT).mT
     return (q @ k.mT + by_query + by_key) / math.sqrt(3 * q.shape[-1])
 
 
@@ -210,21 +209,20 @@ def t5_bucket(distances: Tensor, *, bidirectional: bool, num_buckets: int = 32, 
         >>> t5_bucket(torch.tensor([-5, 0, 3, 20, 500]), bidirectional=False)
         tensor([ 0,  0,  3, 17, 31])
     """
-    _check_whole(distances)
-    distances = distances.long()
-    after = torch.zeros_like(distances)
+    check_whole(distances, "distances", EXAMPLE)
+    if bidirectional and num_buckets % 2:
+        raise ValueError(f"num_buckets is {num_buckets}; with two directions it must be even")
+    distances, first = distances.long(), 0
     if bidirectional:
-        if num_buckets % 2:
-            raise ValueError(f"num_buckets is {num_buckets}; with two directions it must be even")
         num_buckets //= 2
-        after = (distances < 0).long() * num_buckets
+        first = (distances < 0) * num_buckets
         distances = distances.abs()
     distances, exact = distances.clamp(min=0), num_buckets // 2
     if not 0 < exact < max_distance:
         raise ValueError(f"{exact} exact buckets and max_distance {max_distance}; needed are 0 < exact < max_distance")
     growth = torch.log(distances.clamp(min=1).double() / exact) / math.log(max_distance / exact)
     far = (exact + (growth * (num_buckets - exact)).long()).clamp(max=num_buckets - 1)
-    return after + torch.where(distances < exact, distances, far)
+    return first + torch.where(distances < exact, distances, far)
 
 
 def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distance: int = 128) -> Tensor:
@@ -239,8 +237,9 @@ def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distan
     Source: Raffel et al. 2020, section 2.1. T5 does not scale its scores by 1/sqrt(head_dim).
 
     Example:
-        >>> words, table = torch.arange(2), torch.arange(32.0)[:, None]  # one head; each bucket's number
-        >>> t5_bias(table, relative_distances(words, words), bidirectional=True)
+        >>> table = torch.arange(32.0)[:, None]  # one head; each bucket's number
+        >>> steps = relative_distances(torch.arange(2), torch.arange(2))
+        >>> t5_bias(table, steps, bidirectional=True)
         tensor([[[ 0., 17.],
                  [ 1.,  0.]]])
     """
@@ -293,7 +292,7 @@ def alibi_bias(distances: Tensor, slopes: Tensor) -> Tensor:
 
 
 def _check_distances(distances: Tensor) -> None:
-    check_tensor(distances, "distances", DISTANCES)
+    check_tensor(distances, "distances", EXAMPLE)
     if distances.ndim != 2:  # more axes would be taken for heads
         raise ValueError(f"distances has shape {tuple(distances.shape)}; it must be (q_len, k_len), one text at a time")
 
@@ -303,15 +302,9 @@ def _gather_distances(by_row: Tensor, rows: Tensor) -> Tensor:
     return by_row.gather(-1, rows.expand(*by_row.shape[:-1], rows.shape[-1]))
 
 
-def _check_whole(distances: Tensor) -> None:
-    check_tensor(distances, "distances", DISTANCES)
-    if distances.dtype not in WHOLE:
-        raise TypeError(f"distances has dtype {distances.dtype}; rows of a table are counted by integers: use .long()")
-
-
 def _check_scores(q: Tensor, k: Tensor, distances: Tensor) -> None:
     check_same_dtype(q=q, k=k)
-    _check_whole(distances)
+    check_whole(distances, "distances", EXAMPLE)
     if q.shape[-1] != k.shape[-1] or distances.shape != (q.shape[-2], k.shape[-2]):
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, distances {tuple(distances.shape)}; they must be "

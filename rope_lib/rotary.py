@@ -20,8 +20,8 @@ def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> T
         Like x. Use `apply_rotary_emb`, which checks its arguments and is faster; this function is to be read.
 
     Example:
-        >>> quarter_turn = torch.tensor([[0.0]]), torch.tensor([[1.0]])
-        >>> rotate_pairs(torch.tensor([[1.0, 2.0]]), *quarter_turn, interleaved=True)
+        >>> quarter = torch.tensor([[0.0]]), torch.tensor([[1.0]])
+        >>> rotate_pairs(torch.tensor([[1.0, 2.0]]), *quarter, interleaved=True)
         tensor([[-2.,  1.]])
     """
     axis, pairs = (-1, (-1, 2)) if interleaved else (-2, (2, -1))
@@ -59,9 +59,9 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
 
     Example:
         >>> cos, sin = cos_sin(torch.arange(6), inverse_frequencies(4))
-        >>> x = torch.ones(2, 6, 8)  # (heads, seq_len, head_dim): four dimensions of eight are rotated
-        >>> apply_rotary_emb(x, cos, sin, interleaved=False)[0, 1]
-        tensor([-0.3012,  0.9900,  1.3818,  1.0099,  1.0000,  1.0000,  1.0000,  1.0000])
+        >>> x = torch.ones(2, 6, 8)  # four dimensions of eight are rotated
+        >>> apply_rotary_emb(x, cos, sin, interleaved=False)[0, 1, :6]
+        tensor([-0.3012,  0.9900,  1.3818,  1.0099,  1.0000,  1.0000])
     """
     check_rotation(cos, sin, interleaved, x=x)
     return _rotate_heads((x,), cos, sin, interleaved)[0]
@@ -81,8 +81,10 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
         TypeError, ValueError: as `apply_rotary_emb`; the text names q or k.
 
     Example:
-        >>> q, k = torch.ones(8, 6, 4), torch.ones(2, 6, 4)  # eight query heads share two key heads
-        >>> q, k = apply_rotary_pos_emb(q, k, *cos_sin(torch.arange(6), inverse_frequencies(4)), interleaved=True)
+        >>> q = torch.ones(8, 6, 4)  # eight query heads share two key heads
+        >>> k = torch.ones(2, 6, 4)
+        >>> cos, sin = cos_sin(torch.arange(6), inverse_frequencies(4))
+        >>> q, k = apply_rotary_pos_emb(q, k, cos, sin, interleaved=True)
         >>> q.shape, k.shape
         (torch.Size([8, 6, 4]), torch.Size([2, 6, 4]))
     """
@@ -178,7 +180,8 @@ class RotaryEmbedding(nn.Module):
             TypeError: as `cos_sin`.
 
         Example:
-            >>> RotaryEmbedding(4, interleaved=True, attention_factor=2.0).tables(torch.tensor([0]))[0]
+            >>> rope = RotaryEmbedding(4, interleaved=True, attention_factor=2.0)
+            >>> rope.tables(torch.tensor([0]))[0]
             tensor([[2., 2.]])
         """
         cos, sin = cos_sin(positions, self.inv_freq, dtype=dtype)

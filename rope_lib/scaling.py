@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_base, check_dim, check_factor, check_length, check_positions
+from rope_lib._checks import check_dim, check_factor, check_length, check_positions
 from rope_lib.frequencies import inverse_frequencies
 
 
@@ -37,8 +37,8 @@ def ntk_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Ten
 
     Raises:
         TypeError: as `inverse_frequencies`.
-        ValueError: factor is below 1 or infinite, rotary_dim is 2 (one speed cannot both stay and shrink), the new base
-            is too large for a float, or as `inverse_frequencies`.
+        ValueError: factor is below 1 or infinite, rotary_dim is 2 (one speed cannot both stay and shrink), or as
+            `inverse_frequencies`.
 
     Source: Peng et al. 2023, section 3.1.
 
@@ -46,15 +46,12 @@ def ntk_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Ten
         >>> ntk_scaling(4, factor=2.0)
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    check_dim(rotary_dim, "rotary_dim")
-    check_base(base)
     check_factor(factor)
+    inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
     if rotary_dim == 2:
         raise ValueError("rotary_dim is 2; NTK-aware scaling needs at least 4, a fastest and a slowest pair")
-    power = rotary_dim / (rotary_dim - 2)
-    if math.log(base) + power * math.log(factor) > 700:
-        raise ValueError(f"factor is {factor:g}; base * factor^{power:g} is too large for a float")
-    return inverse_frequencies(rotary_dim, base=base * factor**power, device="cpu")
+    share = torch.linspace(0, 1, len(inv_freq), dtype=torch.float64, device="cpu")
+    return inv_freq / factor**share  # as with the other base, which could be too large for a float
 
 
 def dynamic_ntk_scaling(
@@ -72,7 +69,8 @@ def dynamic_ntk_scaling(
     Source: the models' code; Peng et al. 2023, section 3.3, names the idea (there the factor is the ratio of lengths).
 
     Example:
-        >>> dynamic_ntk_scaling(4, factor=2.0, seq_len=3072, max_position_embeddings=2048)
+        >>> lengths = {"seq_len": 3072, "max_position_embeddings": 2048}
+        >>> dynamic_ntk_scaling(4, factor=2.0, **lengths)
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
     check_factor(factor)
@@ -109,7 +107,8 @@ def ntk_by_parts_scaling(
     Source: Peng et al. 2023, section 3.2.
 
     Example:
-        >>> ntk_by_parts_scaling(4, factor=2.0, original_max_position_embeddings=2048)  # 326 turns, and 3.3
+        >>> trained = {"original_max_position_embeddings": 2048}  # 326, 3.3 turns
+        >>> ntk_by_parts_scaling(4, factor=2.0, **trained)
         tensor([1.0000, 0.0054], dtype=torch.float64)
     """
     inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
@@ -133,7 +132,8 @@ def llama3_scaling(
         TypeError, ValueError: as `ntk_by_parts_scaling`.
 
     Example:
-        >>> torch.equal(llama3_scaling(128, factor=1.0), inverse_frequencies(128, base=500000.0))
+        >>> unscaled = inverse_frequencies(128, base=500000.0)
+        >>> torch.equal(llama3_scaling(128, factor=1.0), unscaled)
         True
     """
     return ntk_by_parts_scaling(
@@ -246,7 +246,8 @@ def longrope_attention_factor(factor: float, *, original_max_position_embeddings
     Source: the code of the Phi-3 models.
 
     Example:
-        >>> round(longrope_attention_factor(32.0, original_max_position_embeddings=4096), 4)
+        >>> trained = {"original_max_position_embeddings": 4096}
+        >>> round(longrope_attention_factor(32.0, **trained), 4)
         1.1902
     """
     check_factor(factor)
@@ -318,7 +319,6 @@ def xpos_scale(positions: Tensor, rotary_dim: int, *, scale_base: float = 512.0)
     """
     check_positions(positions)
     check_dim(rotary_dim, "rotary_dim")
-    if not scale_base > 0:
-        raise ValueError(f"scale_base is {scale_base}; it must be a positive number of tokens")
+    check_length(scale_base, "scale_base")
     share = torch.arange(0, rotary_dim, 2, dtype=torch.float64, device=positions.device) / rotary_dim
     return ((share + 0.4) / 1.4) ** (positions[..., None].double() / scale_base)

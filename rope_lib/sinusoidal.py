@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_dim, check_positions
+from rope_lib._checks import check_dim, check_positions, check_whole
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
@@ -60,9 +60,7 @@ def learned_encoding(positions: Tensor, table: Tensor) -> Tensor:
         tensor([[0.7000],
                 [0.5000]])
     """
-    check_positions(positions)
-    if positions.is_floating_point():
-        raise TypeError(f"positions has dtype {positions.dtype}; the rows of a table are counted by integers")
+    check_whole(positions, "positions", "torch.arange(seq_len)")
     positions = positions.long()
     if positions.numel() and not 0 <= positions.min() <= positions.max() < len(table):
         raise ValueError(

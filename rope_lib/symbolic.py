@@ -32,11 +32,9 @@ def proved(lhs, rhs) -> sp.Eq:
         ValueError: matrices of different shapes, or without entries.
     """
     for entry in _difference(lhs, rhs):
-        if not _is_zero(entry):
-            values = _counter_example(entry)
-            found = (
-                "no counter-example found, so it may be true but unproved" if values is None else f"false at {values}"
-            )
+        values = _counter_example(entry)
+        if values is not None or not _is_zero(entry):
+            found = "no counter-example found: it may be true but unproved" if values is None else f"false at {values}"
             raise NotProved(f"lhs - rhs reduces to {sp.simplify(entry)}, not to 0; {found}")
     return sp.Eq(lhs, rhs, evaluate=False)
 
@@ -61,19 +59,16 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
 
 def _difference(lhs, rhs) -> list[sp.Expr]:
     lhs, rhs = sp.sympify(lhs).doit(), sp.sympify(rhs).doit()
-    if getattr(lhs, "shape", None) != getattr(rhs, "shape", None):
-        raise ValueError(f"lhs has shape {getattr(lhs, 'shape', ())}, rhs {getattr(rhs, 'shape', ())}")
-    difference = lhs - rhs
-    entries = list(sp.Matrix(difference)) if hasattr(difference, "shape") else [difference]
-    if not entries:
-        raise ValueError(f"both sides have shape {lhs.shape}: no entry, so nothing would be checked")
-    return entries
+    shape, other = (getattr(side, "shape", ()) for side in (lhs, rhs))
+    if shape != other:
+        raise ValueError(f"lhs has shape {shape}, rhs {other}")
+    if 0 in shape:
+        raise ValueError(f"both sides have shape {shape}: no entry, so nothing would be checked")
+    return list(sp.Matrix(lhs - rhs)) if shape else [lhs - rhs]
 
 
 def _is_zero(expr: sp.Expr) -> bool:
     """Try the cheapest reduction first. Only an exact zero counts; nothing here is numerical."""
-    if _counter_example(expr) is not None:
-        return False
     reductions = (sp.expand, lambda e: sp.expand(sp.expand_trig(e.rewrite(sp.cos))), sp.simplify, _exponential_form)
     return any(reduce(expr) == 0 for reduce in reductions)
 
@@ -86,11 +81,10 @@ def _counter_example(expr: sp.Expr) -> dict | None:
     """Values for the symbols at which expr is clearly not zero, or None. Fixed values, so the text never changes."""
     symbols = sorted(expr.free_symbols, key=str)
     for shift in range(3):
-        primes = [sp.prime(i + shift + 1) for i in range(len(symbols))]
-        values = {
-            s: p if s.is_integer else sp.Rational(p, i + 3)
-            for i, (s, p) in enumerate(zip(symbols, primes, strict=True))
-        }
+        values = {}
+        for i, symbol in enumerate(symbols):
+            prime = sp.prime(i + shift + 1)
+            values[symbol] = prime if symbol.is_integer else sp.Rational(prime, i + 3)
         value = expr.subs(values)
         if value.is_number and value.is_finite and abs(value.evalf(30)) > 1e-20:
             return values

@@ -70,6 +70,7 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"hidden_size": 17}, PLAIN, 1),  # 17 // 2
         ({"rotary_dim": 4, "head_dim": 8}, [1, 0.01], 1),
         ({"rotary_dim": None}, PLAIN, 1),
+        ({"rotary_dim": 0}, PLAIN, 1),  # all, as in the code of GPT-J
         ({"qk_rope_head_dim": 4, "head_dim": 8, "qk_nope_head_dim": 4}, [1, 0.01], 1),
         ({"qk_rope_head_dim": 4, "head_dim": 8, "rope_parameters": {"partial_rotary_factor": 0.5}}, [1, 0.01], 1),
         ({"kv_channels": 4}, [1, 0.01], 1),
@@ -89,6 +90,8 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"rope_scaling": {"type": "linear", "factor": 1.0, "original_max_position_embeddings": 9}}, PLAIN, 1),
         ({"rope_parameters": {"rope_type": "default", "original_max_position_embeddings": 9}}, PLAIN, 1),
         ({"per_layer_config": {"1": {"num_key_value_heads": 2}}}, PLAIN, 1),
+        ({"per_layer_config": {"1": {"head_dim": 4}}}, PLAIN, 1),  # of layers that were not asked for
+        ({"rope_parameters": {"rope_theta": None}, "rope_theta": 16.0, "model_type": "gemma3_text"}, BY_16, 1),
         ({"rope_parameters": {"rope_theta": 16.0}, "text_config": SMALL}, BY_16, 1),  # complete beside it
         ({"rope_interleaved": True, "no_rope_layer_interval": 4, "rope_interleave": False}, PLAIN, 1),
         ({"rope_scaling": {"rope_type": None, "type": "linear", "factor": 1}}, PLAIN, 1),
@@ -108,6 +111,12 @@ def test_by_hand(changes, speeds, attention_factor):
     inv_freq, factor = frequencies_from_config(SMALL | changes)
     assert inv_freq.tolist() == pytest.approx(speeds, rel=1e-12, abs=0)
     assert factor == attention_factor
+
+
+@pytest.mark.parametrize("rope", [None, {"type": "linear", "factor": 1.0}])
+def test_speeds_are_made_on_the_cpu_whatever_the_default_device(rope):
+    with torch.device("meta"):
+        assert frequencies_from_config(SMALL | {"rope_scaling": rope})[0].device.type == "cpu"
 
 
 YARN = {"type": "yarn", "factor": 8.0, "original_max_position_embeddings": 512}
@@ -250,6 +259,14 @@ OLD = {"rope_theta": 16.0, "rope_local_base_freq": 81.0, "rope_scaling": {"rope_
         ),
         (
             {
+                "rope_parameters": LAYERS, "layer_types": ["full_attention"],
+                "per_layer_config": {"0": {"head_dim": None}},
+            },
+            "full_attention",
+            FULL,
+        ),
+        (
+            {
                 "rope_parameters": LAYERS, "layer_types": ["sliding_attention", "full_attention"],
                 "per_layer_config": {"01": {"head_dim": 4}},
             },
@@ -293,6 +310,14 @@ def test_layers_may_differ(changes, layer_type, speeds):
             "rope_type is 'dynamic', and config has no max_position_embeddings",
         ),
         (
+            {
+                "rope_scaling": {"type": "dynamic", "factor": 2, "original_max_position_embeddings": 512},
+                "max_position_embeddings": None,
+            },
+            None,
+            "rope_type is 'dynamic', and config has no max_position_embeddings",
+        ),
+        (
             {"rope_scaling": YARN | {"factor": None}, "max_position_embeddings": None},
             None,
             "rope_type is 'yarn', and config has no max_position_embeddings",
@@ -309,17 +334,19 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ),
         ({"hidden_size": None}, None, "neither head_dim nor hidden_size and num_attention_heads: how long is a head"),
         ({"num_attention_heads": None}, None, "neither head_dim nor hidden_size and num_attention_heads"),
+        ({"num_attention_heads": 0}, None, "neither head_dim nor hidden_size and num_attention_heads"),
         ({"partial_rotary_factor": 0.4}, None, r"rotary_dim \(head_dim times partial_rotary_factor\) is 3; .* even"),
         ({"hidden_size": 19}, None, "is 9; it must be positive and even"),
         ({"rotary_dim": 5}, None, "rotary_dim is 5; it must be positive and even"),
-        ({"rope_theta": 1.0}, None, "base is 1; it must be a finite number above 1"),
+        ({"rope_theta": 1.0}, None, "base is 1.0; it must be a finite number above 1"),
         ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor is 0.5; it must be at least 1"),
         ({"rope_parameters": LAYERS}, None, r"layer_type is None.*\['full_attention', 'sliding_attention'\]"),
-        ({"rope_parameters": LAYERS}, "global", "layer_type is 'global', and layers of this model differ"),
-        (OLD, None, r"layer_type is None, and layers of this model differ; it must be one of \['full_attention', 'sli"),
-        ({}, "full_attention", "layer_type is 'full_attention', but config has one rotation for all layers"),
+        ({"rope_parameters": LAYERS}, "global", r"layer_type is 'global'; .*\['full_attention', 'sliding_attention'\]"),
+        (OLD, None, r"layer_type is None; for this model it must be one of \['full_attention', 'sliding_att"),
+        ({}, "full_attention", r"layer_type is 'full_attention'; .* one of \[None\] \(None: all layers are alike"),
         ({"text_config": SMALL}, None, "config is that of a multimodal model; hand over its text_config"),
         ({"text_config": SMALL}, "sliding_attention", "config is that of a multimodal model"),
+        ({"text_config": SMALL, "rope_parameters": {"rope_type": None}}, None, "config is that of a multimodal model"),
         ({"rope_ratio": 500, "original_rope": True}, None, "config has original_rope, rope_ratio, not known here"),
         ({"rope_embedding_base": 1000000}, None, "config has rope_embedding_base, not known here"),
         ({"rotary_emb_fraction": 0.5}, None, "config has rotary_emb_fraction, not known here"),

@@ -28,6 +28,7 @@ def test_name_comes_first_then_the_environment_then_the_machine(monkeypatch):
     assert default_device() == torch.device("meta")
     monkeypatch.setenv("ROPE_DEVICE", " meta\n")
     assert default_device() == torch.device("meta")
+    assert default_device("") != torch.device("meta")  # a name that is empty is one: None alone asks the environment
     for empty in ("", " "):
         monkeypatch.setenv("ROPE_DEVICE", empty)
         for available, expected in ((True, "cuda"), (False, "cpu")):

@@ -158,6 +158,7 @@ def test_without_large_pages_nothing_else_changes(interleaved, dtype, monkeypatc
 
 
 @layouts
+@pytest.mark.filterwarnings("error")  # torch warns when one of them is asked for its address
 def test_tensors_that_only_pretend_to_be_there(interleaved):
     with FakeTensorMode():
         x, (cos, sin) = torch.ones(2**14, 256), torch.ones(2, 2**14, 128)

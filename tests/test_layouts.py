@@ -54,9 +54,11 @@ def test_converted_weights_give_the_same_scores(rotary_dim, generator):
 
 @conversions
 def test_the_result_is_a_new_tensor_where_the_weight_is(convert, device):
-    weight = torch.ones(8, 3, dtype=torch.bfloat16, device=device)
+    weight = torch.arange(1, 25, dtype=torch.bfloat16, device=device).view(8, 3)
+    expected = convert(weight, head_dim=4, dim=0)
     with torch.device("meta"):  # while a model is built without memory, say
-        converted = convert(weight, head_dim=2, dim=0)
+        converted = convert(weight, head_dim=4, dim=0)
+    assert torch.equal(converted, expected)
     assert converted.device == weight.device
     assert converted.dtype == weight.dtype
     converted.zero_()

@@ -275,6 +275,10 @@ Q, K, T = torch.zeros(M, DIM), torch.zeros(N, DIM), torch.zeros(9, DIM)
             r"^relative_q has shape \(5, 4\).*both must be \(2 reach, head_dim\)",
         ),
         (
+            lambda: relative.deberta_scores(Q, K, torch.zeros(0, DIM), torch.zeros(0, DIM), DISTANCES),
+            r"^relative_q has shape \(0, 4\)",
+        ),
+        (
             lambda: relative.deberta_scores(Q, K, torch.zeros(6, DIM), torch.zeros(8, DIM), DISTANCES),
             r"^relative_q has shape \(6, 4\), relative_k \(8, 4\)",
         ),
