@@ -38,7 +38,8 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: boo
             rotated.append(by(x, cos, sin, interleaved))
         else:
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
-            rotated.append(_rotate_small(widened(x), *tables).type_as(x))
+            wide = widened(x)
+            rotated.append(_rotate_small(wide, *tables, in_place=wide is not x).type_as(x))
     return tuple(rotated)
 
 
@@ -79,10 +80,16 @@ def _by_pieces(of: Callable[..., Tensor], *tables: Tensor) -> Tensor:
     return torch.cat([of(*piece) for piece in zip(*pieces, strict=True)], dim=-2)
 
 
-def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None) -> Tensor:
+def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_place: bool = False) -> Tensor:
     """(x0 + i x1) (cos + i sin), or (x0, x1) cos + (x1, x0) sin, in operations that torch.func can follow."""
     if sin is not None:
         return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), sin)
+    if in_place and cos.dtype is torch.complex64 and torch.is_inference_mode_enabled():
+        try:
+            x.view(cos.dtype).mul_(cos)  # no derivatives here, so a tenth of the time of a single token can be saved
+            return x
+        except RuntimeError:  # the strides are odd, or it is inside of vmap
+            pass
     y = _as_complex(x) * cos
     return y.view(y.dtype.to_real()) if torch.is_inference_mode_enabled() else torch.view_as_real(y).reshape(x.shape)
 

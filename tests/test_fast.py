@@ -355,6 +355,9 @@ def test_vmap_over_any_of_the_three(interleaved, dtype, large, generator):
             ]
             got = torch.vmap(rotate, in_dims=tuple(0 if b else None for b in batched))(*inputs)
             assert_same_derivatives(got.double(), torch.stack(loop).double(), dtype)
+            with torch.inference_mode():
+                again = torch.vmap(rotate, in_dims=tuple(0 if b else None for b in batched))(*inputs)
+            assert_same_derivatives(again.double(), torch.stack(loop).double(), dtype)
     elsewhere = torch.vmap(rotate, in_dims=(2, 1, None), out_dims=1)(x.movedim(0, 2), cos.movedim(0, 1), sin[0])
     loop = torch.stack([rotate_pairs(x[i], cos[i], sin[0], interleaved=interleaved) for i in range(3)], dim=1)
     assert_same_derivatives(elsewhere.double(), loop.double(), dtype)
