@@ -23,8 +23,9 @@ def draw_rotation_speed() -> Figure:
         ax.axvline(1, color="0.5", linestyle="--", linewidth=1)
         ax.set_yticks(range(len(names)), names, fontsize=8)
         ax.get_yticklabels()[names.index("rope_lib")].set_weight("bold")
-        ax.set(xscale="log", xlabel="time (clones)", xlim=(0.8, 150), ylim=(-0.6, len(names) - 0.4))
-        ax.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+        ax.set(xscale="log", xlabel="time (clones)", xlim=(0.3, 60), ylim=(-0.6, len(names) - 0.4))
+        ticks = [0.5, 1, 2, 5, 10, 20]
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.set_xticks([], minor=True)
         ax.text(
             0.97, 0.97, "interleaved" if interleaved else "half-split", transform=ax.transAxes, ha="right", va="top"
@@ -58,21 +59,22 @@ def draw_linear_attention_speed() -> Figure:
     ax.set_xticks([], minor=True)
     ax.margins(x=0.03)
     if on_phone():
-        ax.legend()
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1))
     return figure
 
 
 @styled
 def draw_steadiness() -> Figure:
-    """Times of three forms alone and beside busy programs: a dot for each start of these, lines through medians."""
+    """Times of four forms alone and beside busy programs: a dot for each start of these, lines through medians."""
     found = results.stored("steadiness")
     situations = [name for name in found if name != "machine"]
     styles = {
-        "blocks": ("head by head", VERMILLION, "s", -0.12),
-        "temporaries": ("with temporaries", OTHER, "^", 0.12),
-        "rope_lib": ("rope_lib", BLUE, "o", 0.0),
+        "temporaries": ("with temporaries", OTHER, "^", 0.15),
+        "blocks": ("head by head", VERMILLION, "s", -0.15),
+        "whole": ("three whole operations", GREEN, "v", -0.05),
+        "rope_lib": ("the same in large pages (rope_lib)", BLUE, "o", 0.05),
     }
-    figure = sheet(3.0)
+    figure = sheet(3.6)
     ax = figure.subplots()
     for form, (label, colour, marker, aside) in styles.items():
         for place, situation in enumerate(situations):
@@ -80,11 +82,13 @@ def draw_steadiness() -> Figure:
             ax.plot([place + aside] * len(times), times, marker, color=colour, fillstyle="none", markersize=4)
         medians = [median(found[situation][form]) for situation in situations]
         ax.plot([place + aside for place in range(len(situations))], medians, color=colour, linewidth=1, label=label)
-    pieces = (" ", "\n") if on_phone() else (", ", ",\n")
-    ax.set_xticks(range(len(situations)), [name.replace(*pieces) for name in situations], fontsize=8)
+    names = [name.replace(", ", ",\n") for name in situations]
+    if on_phone():
+        names = [name.removesuffix(" while they wait").replace(" ", "\n") for name in names]
+    ax.set_xticks(range(len(situations)), names, fontsize=8)
     ax.set(yscale="log", xlabel="busy programs beside", ylabel="time (clones)")
-    ticks = [1, 2, 5, 10, 20, 50]
-    ax.set_yticks(ticks, [str(tick) for tick in ticks])
+    ticks = [0.5, 1, 2, 5, 10, 20, 50]
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_yticks([], minor=True)
-    ax.legend(loc="upper left")
+    figure.legend(loc="outside upper left", ncols=1 if on_phone() else 2)
     return figure
