@@ -1,7 +1,8 @@
 """Proofs that run in the page: their controls, and the Python that the pages bring along.
 
 Where there is npm, `make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (pack.py).
-Without them nothing here happens. What runs in the page: in_page.py, live.js and live_worker.js.
+Without them nothing here happens. What runs in the page: in_page.py, live.js and live_worker.js. A page loads none of
+them before the first click, for which try.js waits.
 """
 
 import html
@@ -44,7 +45,7 @@ def add_controls(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def controls(change: dict | None) -> str:
-    """The buttons, which live.js fills with life."""
+    """The buttons, which live.js fills with life at the first click."""
     try_it = '<button type="button" class="rb-try">Try it</button>'
     if change is None:
         return f'<div class="rb-live">{try_it}</div>'
@@ -55,7 +56,7 @@ def controls(change: dict | None) -> str:
 def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     """Script and style, only for pages with such a cell."""
     if app.env.metadata.get(pagename, {}).get("live"):
-        app.add_js_file("live.js", loading_method="defer")
+        app.add_js_file("try.js", loading_method="defer")
         app.add_css_file("live.css")
 
 

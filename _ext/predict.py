@@ -1,7 +1,7 @@
 """Predict first: one switch at the head of a chapter covers the outputs that are worth a guess.
 
 Their cells have the tag `predict`. A page without such a cell gets no switch, no script and no style; without a script
-nothing is covered. What the switch does: predict.js and predict.css.
+nothing is covered. The covers are part of the page: predict.css shows them, predict.js takes them away and remembers.
 """
 
 from docutils import nodes
@@ -14,10 +14,11 @@ SWITCH = """<div class="rb-predict" hidden>
 <script>document.currentScript.parentNode.hidden = false;
 try {{ document.documentElement.classList.toggle("rb-predicting", localStorage.predict === "on") }} catch {{}}</script>
 </div>"""
+COVER = '<button type="button" class="rb-cover">What will come out? <span>Show</span></button>'
 
 
 def add_switch(app: Sphinx, doctree: nodes.document) -> None:
-    """Behind the summary of a chapter, or else its title, if outputs on the page are to be predicted."""
+    """Covers for the marked outputs, and the switch behind the summary of the chapter, or else behind its title."""
     marked = [cell for cell in doctree.findall(nodes.container) if "tag_predict" in cell["classes"]]
     app.env.metadata[app.env.docname]["predict"] = len(marked)
     if marked:
@@ -26,6 +27,10 @@ def add_switch(app: Sphinx, doctree: nodes.document) -> None:
         head = head or next(doctree.findall(nodes.title))
         switch = nodes.raw("", SWITCH.format(what=what, each=each), format="html")
         head.parent.insert(head.parent.index(head) + 1, switch)
+    for cell in marked:
+        for output in cell.findall(nodes.container):
+            if output.get("nb_element") == "cell_code_output":
+                output.insert(0, nodes.raw("", COVER, format="html"))
 
 
 def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:

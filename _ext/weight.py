@@ -12,12 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
+from rjsmin import jsmin
 from sphinx.application import Sphinx
 
 ICONS = re.compile(r'[^\n]*<script defer src="[^"]*_static/scripts/fontawesome\.js[^\n]*\n')
 STYLE = re.compile(r'\s*<link (?=[^>]*rel="stylesheet")(?![^>]*media=)[^>]*href="([^"]+)"[^>]*>')
 SCRIPT = re.compile(r'\s*<script\b[^>]* src="([^"]+)"[^>]*></script>')
 PRELOAD = re.compile(r'\s*<link rel="preload"[^>]*>')
+IN_PAGE = re.compile(r"(<script\b(?![^>]* src=)[^>]*>)(.+?)(?=</script>)", re.DOTALL)
 OWN = {path.name for path in (Path(__file__).parent / "static").iterdir()}
 # The theme decides between light and dark after the first paint; now the page does before. And the theme lays the page
 # out anew for each area that may scroll; reading.js looks at all of them at once.
@@ -27,6 +29,8 @@ DECIDED = """{
       page.theme = page.mode === "auto" ? (dark ? "dark" : "light") : page.mode;
     }"""
 SCROLLS = ',"complete"===document.readyState?I():window.addEventListener("load",I)'
+# The words on the button of the search are its name: a label in other words is not what one sees.
+LABEL = re.compile(r'(<button class="[^"]*\bsearch-button-field\b[^>]*?) aria-label="[^"]*"')
 FOR_SEARCH = {"searchtools.js", "language_data.js", "searchindex.js"}
 # What typesets formulas, in this order. The whole tex-svg.js has a menu too, of 100 kB, which the book turns off.
 MATHJAX = "startup", "core", "input/tex", "output/svg", "output/svg/fonts/tex", "a11y/assistive-mml"
@@ -45,15 +49,15 @@ def write_mathjax(app: Sphinx, exception: Exception | None) -> None:
 
 
 def drop_mathjax(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
-    """A page without equations has no use for the largest file. Sphinx counts those of the pages below it, too."""
-    if doctree is not None and not app.env.get_domain("math").data["has_equations"].get(pagename):
-        context["script_files"] = [file for file in context["script_files"] if "mathjax" not in described(file)]
+    """Its file, which reading.js asks for where the page has settings for it; and these, where it has no equation."""
+    equations = app.env.get_domain("math").data["has_equations"].get(pagename)  # Sphinx counts pages below it, too
 
+    def stays(script) -> bool:
+        if script.filename:
+            return not str(script.filename).endswith(app.config.mathjax_path)
+        return bool(equations) or "MathJax" not in script.attributes["body"]
 
-def described(file) -> str:
-    """What a script is, in words: its name, or its text."""
-    text = f"{getattr(file, 'filename', file)} {getattr(file, 'attributes', {}).get('body', '')}".lower()
-    return text.replace("tex-svg.js", "mathjax")
+    context["script_files"] = [script for script in context["script_files"] if stays(script)]
 
 
 # -- Styles ------------------------------------------------------------------------------------------------------------
@@ -142,7 +146,7 @@ class Pages:
         self.static = folder / "_static"
         paths = (path for path in folder.rglob("*.html") if self.static not in path.parents)
         texts = {path: PRELOAD.sub("", ICONS.sub("", path.read_text(encoding="utf-8"))) for path in paths}
-        texts = {path: text.replace(AUTO, DECIDED) for path, text in texts.items()}
+        texts = {path: LABEL.sub(r"\1", text.replace(AUTO, DECIDED)) for path, text in texts.items()}
         self.texts = {path: text for path, text in texts.items() if "styles/sphinx-book-theme.css" in text}
 
     def file(self, page: Path, address: str) -> Path:
@@ -155,10 +159,10 @@ class Pages:
 
     def words(self) -> set[str]:
         """Whatever a rule can be for: the classes and ids of the pages, and what scripts may add."""
-        found = set().union(*map(words_of, self.texts.values()))
+        found = {"bs-tooltip-auto"}.union(*map(words_of, self.texts.values()))  # put together by a script
         scripts = {*self.linked(SCRIPT), *self.static.glob("live*.js")}
         for path in scripts:
-            if path.name not in {"tex-svg.js", "searchindex.js", "places.js"}:
+            if path.name not in {"searchindex.js", "places.js"}:
                 found |= set(re.findall(r"[\w-]+", path.read_text(encoding="utf-8")))
         return found
 
@@ -169,13 +173,16 @@ class Pages:
         return name
 
     def lighten(self) -> None:
-        """Each page with one style sheet, and with its scripts behind the text."""
+        """Each page with one style sheet, and with its scripts behind the text; those of the book without comments."""
         words = self.words()
         for page, text in self.texts.items():
             text = self.with_one_sheet(page, text, words)
             if page.stem != "search":
                 text = self.with_one_script(page, text)
-            page.write_text(text, encoding="utf-8")
+            page.write_text(IN_PAGE.sub(lambda script: script[1] + jsmin(script[2]), text), encoding="utf-8")
+        for path in self.static.glob("*.js"):
+            if path.name in OWN:
+                path.write_text(jsmin(path.read_text(encoding="utf-8")), encoding="utf-8")
 
     def with_one_sheet(self, page: Path, text: str, words: set[str]) -> str:
         """All style sheets of a page as one, in their order; of the theme's, what some page uses."""
@@ -192,16 +199,14 @@ class Pages:
 
     def with_one_script(self, page: Path, text: str) -> str:
         """The theme's scripts as one, which waits for the text; without those of the search, which has its own page."""
-        parts, options, mathjax = [], "", ""
+        parts, options = [], ""
 
         def without(script: re.Match) -> str:
-            nonlocal options, mathjax
+            nonlocal options
             path = self.file(page, script[1])
             if path.name in OWN:
                 return script[0]
-            if path.name == "tex-svg.js":
-                mathjax = script[1]
-            elif path.name == "documentation_options.js":  # the scripts in the page ask for it
+            if path.name == "documentation_options.js":  # the scripts in the page ask for it
                 options = path.read_text(encoding="utf-8")
             elif path.name not in FOR_SEARCH:
                 code = path.read_text(encoding="utf-8").replace(SCROLLS, "")
@@ -209,8 +214,6 @@ class Pages:
             return ""
 
         text = SCRIPT.sub(without, text)
-        if mathjax:  # reading.js asks for it when the text is on the screen
-            text = re.sub(r"<script (?=[^>]*/reading\.js)", f'<script data-mathjax="{mathjax}" ', text)
         code = ";\n".join(["", *parts])  # one begins with "use strict", which is not meant for the others
         where = os.path.relpath(self.static / self.write("js", code), page.parent)
         first = f'\n    <script>{options}</script>\n    <script defer="defer" src="{where}"></script>'

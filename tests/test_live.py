@@ -4,11 +4,13 @@ import contextlib
 import functools
 import http.server
 import json
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
+from urllib.parse import urlparse
 
 import nbformat
 import pytest
@@ -216,7 +218,7 @@ class Live:
                 if (fold.contains(cell) || cell.contains(fold)) fold.open = true;
             })"""
         )
-        self.code, self.status = self.cell.locator("textarea"), self.cell.locator("[role=status]")
+        self.code, self.status = self.cell.locator("textarea"), self.cell.locator(".rb-status")
 
     def click(self, name):
         self.cell.get_by_role("button", name=name, exact=True).click()
@@ -327,31 +329,53 @@ def test_keyboard_is_enough(browser, served):
         proof, keyboard = Live(visit.page, "columns = [Matrix("), visit.page.keyboard
         proof.cell.get_by_role("button", name="Try it").focus()
         keyboard.press("Enter")
-        assert visit.page.evaluate("document.activeElement.tagName") == "TEXTAREA"
+        visit.page.wait_for_function("document.activeElement.matches('textarea')")
         keyboard.press("Control+Enter")
         assert "Every claim of the cell holds." in proof.result()
         keyboard.press("Tab")
         assert visit.page.evaluate("document.activeElement.textContent") == "Run"
 
 
-def test_a_page_from_disk_says_what_to_do(browser, served):
+def test_a_page_from_disk_says_what_to_do(browser, served, html):
     with Visit(browser, f"{HTML.as_uri()}/chapters/05_rotation_matrix.html") as visit:
         proof = Live(visit.page, "J = rotation(pi / 2)")
-        before = len(visit.requests)
+        visit.requests.clear()
         proof.click("Try it")
         proof.status.filter(has_text="make serve").wait_for(timeout=5000)
         assert proof.code.count() == 0
-        assert len(visit.requests) == before
+        assert [urlparse(url).path for url in visit.requests] == [f"{html}/_static/live.js"]
         assert visit.complaints == []
 
 
-def test_the_script_is_small_and_waits(html, served):
-    own = [html / "_static" / name for name in ("live.js", "live_worker.js")]
-    assert sum(path.stat().st_size for path in own) < 12_000
+def test_the_first_click_counts_once_however_late_its_script_comes(browser, served):
+    with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
+        proof, asked = Live(visit.page, "J = rotation(pi / 2)"), []
+        button = proof.cell.get_by_role("button", name="Try it")
+
+        def late(route):
+            asked.append(route)
+            if len(asked) == 1:
+                route.abort()
+            else:
+                time.sleep(0.5)
+                route.continue_()
+
+        visit.page.route("**/live.js", late)
+        with visit.page.expect_event("requestfailed"):
+            button.click()
+        button.dblclick()  # it did not come, so one may click again
+        proof.code.wait_for()
+        assert proof.code.count() == 1
+        assert len(asked) == 2
+        visit.page.wait_for_function("document.activeElement.matches('textarea')")
+
+
+def test_only_pages_with_live_cells_have_the_script_that_waits(html, served):
+    """How large it is: test_access.py."""
     page = (html / "chapters" / "04_rope_from_complex_numbers.html").read_text(encoding="utf-8")
-    assert page.count('<script defer="defer" src="../_static/live.js') == 1
-    assert "pyodide" not in page
-    assert "live.js" not in (html / "chapters" / "notation.html").read_text(encoding="utf-8")
+    assert page.count('<script defer="defer" src="../_static/try.js') == 1
+    assert not re.search("pyodide|live.js", page)
+    assert "try.js" not in (html / "chapters" / "notation.html").read_text(encoding="utf-8")
     counted = json.loads((html / "_static" / "live" / "live.json").read_text())["cells"]
     assert all(counted[f"chapters/{stem}"] >= number for stem, number in AT_LEAST.items())
 

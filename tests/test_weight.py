@@ -54,6 +54,15 @@ def test_the_first_load_is_light(name, most, served, browser):
     assert any("tex-svg.js" in path for path in weights) is (name != "index")
 
 
+def test_the_books_own_scripts_come_without_comments(html):
+    """How many bytes a page loads of them: test_access.py."""
+    for path in (ROOT / "_ext" / "static").glob("*.js"):
+        source = path.read_text(encoding="utf-8")
+        assert (html / "_static" / path.name).read_text(encoding="utf-8") == weight.jsmin(source)
+        assert source.startswith("// ")
+    assert "\n  const piece" not in (html / "chapters" / f"{CHAPTERS[0]}.html").read_text(encoding="utf-8")
+
+
 def test_the_server_compresses_text_and_says_when_it_changed(served, html):
     def ask(path, **headers):
         with urllib.request.urlopen(urllib.request.Request(served + path, headers=headers)) as answer:
@@ -76,7 +85,7 @@ def test_the_server_compresses_text_and_says_when_it_changed(served, html):
 # -- In which order ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["chapters/index", f"chapters/{CHAPTERS[0]}", "genindex"])
+@pytest.mark.parametrize("name", ["chapters/index", f"chapters/{CHAPTERS[0]}", "chapters/glossary"])
 def test_one_style_sheet_and_no_script_stand_before_the_text(name, html):
     page = (html / f"{name}.html").read_text(encoding="utf-8")
     sheets = [link for link in re.findall(r'<link [^>]*rel="stylesheet"[^>]*>', page) if "media=" not in link]
@@ -109,6 +118,20 @@ def test_what_typesets_is_asked_for_when_the_text_is_on_the_screen(served, brows
     context.close()
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_what_typesets_is_asked_for_behind_the_first_frame_only(name, browser):
+    """On a clock that stands still nothing is painted, and no script that typesets is in the page."""
+    asked = "document.querySelectorAll('script[src*=tex-svg]').length"
+    page = browser.new_context().new_page()
+    page.clock.install()
+    page.clock.pause_at(time.time() + 3600)
+    page.goto(f"{HTML.as_uri()}/chapters/{name}.html")
+    assert page.evaluate(asked) == 0
+    page.clock.run_for(1000)
+    assert page.evaluate(asked) == 1
+    page.context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_paint_has_the_colours_of_the_theme(scheme, browser):
     """Before any script of the theme, and with none."""
@@ -117,7 +140,7 @@ def test_the_first_paint_has_the_colours_of_the_theme(scheme, browser):
     page.route("**/*.js*", lambda route: route.abort())
     page.goto(f"{HTML.as_uri()}/chapters/index.html")
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
-    page.evaluate("localStorage.setItem('mode', 'dark')")
+    page.add_init_script("localStorage.setItem('mode', 'dark')")
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     context.close()
@@ -176,7 +199,7 @@ def dropped(html):
     return sorted({re.sub(r"::?[\w-]+(\([^()]*\))?", "", selector) for selector in found} - {""})
 
 
-@pytest.mark.parametrize("name", ["chapters/index", *(f"chapters/{name}" for name in CHAPTERS), "search", "genindex"])
+@pytest.mark.parametrize("name", ["chapters/index", *(f"chapters/{name}" for name in CHAPTERS), "search"])
 def test_no_rule_is_missing_that_a_page_uses(name, html, browser):
     """What no page was found to use finds nothing in the page either, also with its sidebars and its search open."""
     selectors = dropped(html)
@@ -200,6 +223,8 @@ def test_the_theme_still_has_what_is_replaced(html):
     assert weight.SCROLLS in script
     for name in ("index", *CHAPTERS):
         text = (html / "chapters" / f"{name}.html").read_text(encoding="utf-8")
-        assert weight.DECIDED in text
+        assert weight.jsmin(weight.DECIDED) in text
+        assert "search-button-field" in text
+        assert not weight.LABEL.search(text)
         [bundle] = re.findall(r'src="\.\./(_static/book-\w+\.js)"', text)
         assert weight.SCROLLS not in (html / bundle).read_text(encoding="utf-8")

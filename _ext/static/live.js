@@ -44,15 +44,18 @@
       this.number = blocks.indexOf(this.input.querySelector("pre"));
       this.stored = bar.closest("div.cell").querySelector(".cell_output");
       this.text = texts[this.number];
-      this.status = element("p", { className: "rb-status", role: "status" });
-      this.tryIt.onclick = () => this.show() && this.code.focus();
+      // What is seen has parts, which would be read one by one and once more; what is heard is one text.
+      this.status = element("p", { className: "rb-status", ariaHidden: "true" });
+      this.heard = element("p", { className: "rb-heard", ariaLive: "polite" });
+      // The focus comes when the editor is there: else Orca reads all of the code, and no name.
+      this.tryIt.onclick = () => this.show() && setTimeout(() => this.code.focus(), 50);
       if (this.breakIt) this.breakIt.onclick = () => this.change();
     }
 
     // Open the editor; false where no Python can be had.
     show() {
       if (Cell.open.has(this)) return true;
-      this.bar.append(this.status);
+      this.bar.append(this.status, this.heard);
       if (location.protocol === "file:") {
         const serve = element("code", { textContent: "make serve" });
         const rest = " and open the address that it names: there you can edit and run this cell.";
@@ -94,6 +97,7 @@
 
     say(...words) {
       this.status.replaceChildren(...words);
+      this.heard.textContent = this.status.textContent.replaceAll(" - ", " − "); // a hyphen is not read
     }
 
     progress({ step, share, ready }) {
@@ -143,14 +147,14 @@
       const shown = [];
       if (printed) shown.push(element("pre", { textContent: printed }));
       if (text) shown.push(element("pre", { textContent: text }));
-      const rows = latex?.includes("\\\\") ? "{split}" : ""; // as Sphinx does with the stored ones
-      const formula = `\\[${rows && "\\begin" + rows}\\displaystyle ${latex}${rows && "\\end" + rows}\\]`;
+      const formula = `\\[\\displaystyle ${latex}\\]`;
       if (latex) shown.push(element("div", { className: "output text_latex math", textContent: formula }));
       if (error) {
-        this.say(...changed, element("strong", { textContent: `${error} ` }), `after ${time}. `);
+        const said = [...changed, element("strong", { textContent: `${error} ` }), `after ${time}. `];
         const known = changed.length && code?.includes(this.bar.dataset.to);
-        if (code && !known) this.status.append(element("code", { textContent: code }));
-        if (words) this.status.append(element("span", { className: "rb-words", textContent: words }));
+        if (code && !known) said.push(element("code", { textContent: code }), " ");
+        if (words) said.push(element("span", { className: "rb-words", textContent: words }));
+        this.say(...said);
       } else {
         texts[this.number] = this.code.value;
         this.say(...changed, `Ran in ${time}. ${claims ? "Every claim of the cell holds." : ""}`);
@@ -186,7 +190,8 @@
       Cell.open.delete(this);
       this.code.remove();
       this.runs.replaceWith(this.tryIt);
-      for (const part of [this.reset, this.close, this.status, this.meter]) part.remove();
+      this.say(); // else it would be read when the editor opens again
+      for (const part of [this.reset, this.close, this.status, this.heard, this.meter]) part.remove();
       this.input.firstElementChild.hidden = false;
       this.tryIt.focus();
     }

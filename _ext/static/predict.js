@@ -1,29 +1,14 @@
 // Predict first: while the switch is on, the outputs of the marked cells are covered until one asks for them.
 (() => {
   "use strict";
-  const root = document.documentElement;
   const box = document.querySelector(".rb-predict input");
-  const cells = [...document.querySelectorAll(".tag_predict")];
-  const show = (cell) => cell?.classList.add("rb-shown");
+  const show = (node) => node?.closest(".tag_predict")?.classList.add("rb-shown");
 
-  for (const cell of cells) {
-    const output = cell.querySelector(".cell_output");
-    const cover = Object.assign(document.createElement("button"), { type: "button", className: "rb-cover" });
-    cover.append("What will come out? ", Object.assign(document.createElement("span"), { textContent: "Show" }));
-    cover.onclick = () => {
-      show(cell);
-      output.tabIndex = -1;
-      output.role = "group"; // with a name, so that it is announced, and then what is in it
-      output.ariaLabel = "What came out";
-      output.focus({ preventScroll: true });
-    };
-    output.prepend(cover);
-  }
-
+  // The class is on the root, as `:has(:checked)` would have the style of all looked at again with each formula.
   function turn(on) {
     box.checked = on;
-    root.classList.toggle("rb-predicting", on);
-    for (const cell of cells) cell.classList.remove("rb-shown");
+    document.documentElement.classList.toggle("rb-predicting", on);
+    for (const cell of document.querySelectorAll(".rb-shown")) cell.classList.remove("rb-shown");
   }
 
   // A browser may forbid a page to remember; then the switch is for this page alone.
@@ -42,8 +27,17 @@
     } catch {}
   };
 
+  for (const cover of document.querySelectorAll(".rb-cover"))
+    cover.onclick = () => {
+      show(cover);
+      const output = cover.parentElement;
+      const first = output.querySelector("math, pre, .rb-figure, img, table") ?? output; // read aloud, unlike what has a name
+      if (first.tabIndex) first.tabIndex = -1; // 0 has what scrolls
+      setTimeout(() => first.focus({ preventScroll: true }), 50); // at once it is not always read
+    };
+
   // A link that leads into a covered output shows it.
-  const showTarget = () => show(document.querySelector(":target")?.closest(".tag_predict"));
+  const showTarget = () => show(document.querySelector(":target"));
 
   turn(remembered());
   addEventListener("pageshow", () => {

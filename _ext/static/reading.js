@@ -5,7 +5,7 @@
   "use strict";
   const AREAS = "main :is(pre, .rb-drawing, .output, .math, .pst-scrollable-table-container, .rope-piece > div)";
   const GAP = /\\q?quad$/;
-  const RELATIONS = /^\\(?:approx|leq?|geq?|neq?|equiv|to|longrightarrow|ll|gg|sim|iff|Rightarrow)$/;
+  const RELATION = /^(?:[=<>]|\\(?:approx|leq?|geq?|neq?|equiv|to|longrightarrow|ll|gg|sim|iff|Rightarrow))$/;
   const TURN = 8; // milliseconds, four times as many on a phone: a longer turn would be felt when one scrolls or types
 
   // -- Formulas: each is set once, and copied where it stands again --------------------------------------------------
@@ -114,11 +114,10 @@
     for (const token of tokens) {
       if (/^(?:[{([]|\\\{|\\begin|\\left|\\langle|\\lfloor)$/.test(token)) depth++;
       if (/^(?:[})\]]|\\\}|\\end|\\right|\\rangle|\\rfloor)$/.test(token)) depth--;
-      const relation = token === "=" || token === "<" || token === ">" || RELATIONS.test(token);
-      const sum = (token === "+" || token === "-") && last && !"=<>([{,".includes(last) && !RELATIONS.test(last);
-      const free = !onlyGaps && depth === 0 && made.at(-1).trim() && !/[\^_]$/.test(last);
+      const sum = /^[+-]$/.test(token) && last && !"([{,".includes(last) && !RELATION.test(last);
+      const free = !onlyGaps && depth === 0 && made.at(-1).trim() && !/[\^_]$|displaystyle$/.test(last);
       if (depth === 0 && GAP.test(token)) made.push(made.pop() + token, "");
-      else if (free && (relation || sum)) made.push(`{}${token}`);
+      else if (free && (sum || RELATION.test(token))) made.push(`{}${token}`);
       else made[made.length - 1] += token;
       if (token.trim() && !/^\\[,;:!]$/.test(token)) last = token;
     }
@@ -139,10 +138,12 @@
     const display = text.startsWith("\\[");
     const pieces = parts(text.slice(2, -2), onlyGaps);
     if (pieces.length < 2) return [old];
-    const made = pieces.map((piece) => {
+    const made = pieces.map((piece, i) => {
       const part = document.createElement(display ? "div" : "span");
       const tex = piece.replace(GAP, "");
-      part.className = `${old.className} ${tex === piece ? "" : "rb-gap"}`;
+      part.className = old.className;
+      part.classList.toggle("rb-gap", tex !== piece || (old.matches(".rb-gap") && i === pieces.length - 1));
+      part.classList.toggle("rb-row", i === 0 && Boolean(old.previousElementSibling?.matches(".rb-gap")));
       part.textContent = display ? `\\[\\displaystyle ${tex}\\]` : `\\(${tex}\\)`;
       return part;
     });
@@ -181,11 +182,8 @@
       if (found[i]) {
         area.tabIndex = 0;
         area.onscroll = () => fade(area, more(area));
-        fade(area, found[i]);
-      } else if (area.tabIndex === 0) {
-        area.removeAttribute("tabindex");
-        fade(area, [false, false]);
-      }
+      } else if (area.tabIndex === 0) area.removeAttribute("tabindex");
+      fade(area, found[i] || [false, false]);
     });
   }
 
@@ -197,25 +195,21 @@
 
   // -- When ----------------------------------------------------------------------------------------------------------
 
-  // The file that typesets is the largest by far: it is asked for when the text is on the screen.
-  function fetchMathJax(address) {
-    const script = Object.assign(document.createElement("script"), { src: address, onerror: () => typeset() });
-    painted().then(() => document.head.append(script));
+  // The file that typesets is the largest by far: it is asked for when the text is on the screen. It may not come.
+  function bringMathJax(src) {
+    const promise = new Promise((done) => {
+      const script = Object.assign(document.createElement("script"), { src, onerror: () => done() });
+      MathJax.startup = { pageReady: () => typesetAll().then(done) };
+      painted().then(() => document.head.append(script));
+    });
+    MathJax.startup.promise = promise;
+    return promise;
   }
 
-  let typeset = () => {};
-  const { mathjax } = document.currentScript.dataset;
-  if (window.MathJax) {
-    const promise = new Promise((resolve) => (typeset = resolve));
-    MathJax.startup = { promise, pageReady: () => typesetAll().then(typeset) };
-    if (mathjax) fetchMathJax(mathjax);
-    else addEventListener("load", () => MathJax.version || typeset()); // it did not come
-  }
-  const ready = window.MathJax?.startup.promise;
+  // A page with formulas has settings for MathJax.
+  const ready = window.MathJax && bringMathJax(new URL("tex-svg.js", document.currentScript.src));
 
   addEventListener("load", async () => {
-    // The words on this button are its name: a label in other words is not what one sees.
-    for (const button of document.querySelectorAll(".search-button-field")) button.removeAttribute("aria-label");
     await painted();
     look();
     await ready;

@@ -85,7 +85,7 @@
     const first = found.length > MOST ? ` The first ${MOST}:` : "";
     Search.status.textContent = !found.length ? "Nothing found. Is every word spelled as in the book?"
       : every ? `${what} found.${first}` : `No place has all the words. ${what} with some of them.${first}`;
-    Search.status.setAttribute("role", "status");
+    Search.status.ariaLive = "polite"; // read when it comes; of a `status` Orca reads only that it is one
     found.slice(0, MOST).forEach(([place, , anchor]) => show(place, anchor, any));
   };
 })();
