@@ -18,7 +18,9 @@ ALONE = """<!doctype html>
 <title>{title}: {name}</title><link rel="icon" href="../_static/favicon.svg">
 <link rel="stylesheet" href="../_static/alone.css"></head>
 <body><main>{piece}</main><a class="back" href="../{page}.html">{title}</a>
-<script>document.querySelector(".rope-piece :is(input[type=range], input:checked)")?.focus();</script></body></html>
+<script>const first = document.querySelector(".rope-piece :is(input[type=range], input:checked)");
+first?.focus({{ preventScroll: true }});</script>
+</body></html>
 """
 
 

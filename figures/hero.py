@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import DARK, LIGHT, SCRIPT, path
+from figures.interactive import DARK, HEARD, LIGHT, SCRIPT, path
 from figures.style import KEY, OTHER, QUERY, SCORE, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, sinusoidal_encoding
 
@@ -109,7 +109,7 @@ color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
 .rh-score b{{font-size:1.7em;color:var(--rb-s);font-variant-numeric:tabular-nums}}
 .rh-views{{display:grid;grid-template-columns:{BOX}fr 200fr;gap:.6rem;align-items:end;margin-top:.45rem}}
 .rh-views svg{{width:100%;height:auto;display:block;overflow:visible}}
-.rope-hero .rh-said{{margin-top:.5rem;font-size:.95em}}
+.rope-hero .rh-said{{margin-top:.5rem;font-size:.95em}}{HEARD}
 .rh-title i{{font-style:normal;font-weight:600;color:var(--rb-p)}}
 @container (max-width:54rem){{.rh-title span{{font-size:.82em}}.rope-hero .rh-score{{font-size:0}}
 .rope-hero .rh-score b{{font-size:1.4rem}}}}
@@ -320,14 +320,14 @@ def piece() -> str:
         '<div class="rh-controls pst-js-only"><button type="button" data-slider="0" data-pace="900" data-auto="1">Play'
         "</button><label><span>words in front</span>"
         f'<input type="range" min="0" max="{IN_FRONT}" value="{START}" aria-valuetext="{START}" '
-        f'data-lm-suppress-shortcuts="true"><span class="rh-now">{START}</span></label></div>'
+        f'data-lm-suppress-shortcuts="true"><span class="rh-now" aria-hidden="true">{START}</span></label></div>'
     )
     return (
         f'<div class="rope-piece rope-hero" id="piece-hero" data-states="{packed}"><style>{DRAWING}{STYLE}</style>'
         f'<div data-part="all" style="{now.style}"><div class="rh-text" role="img" aria-label="{text}">'
         f'<div class="rh-ribbon">{ribbon}</div><div class="rh-places">{places}</div></div>{controls}'
         f'<div class="rh-sides">{sides}</div></div>'
-        f'<p class="rh-said" data-part="said" aria-live="polite">{now.said}</p>'
+        f'<p class="rh-said" data-part="said">{now.said}</p><p class="rp-heard" aria-live="polite"></p>'
         f"<script>{SCRIPT.replace('NAME', 'hero')}</script></div>\n"
     )
 

@@ -6,7 +6,6 @@ script runs, and needs nothing from outside.
 
 import html
 import json
-import re
 from dataclasses import dataclass
 from itertools import pairwise, product
 
@@ -24,7 +23,8 @@ SCRIPT = """
   const piece = document.getElementById("piece-NAME");
   const {steps, tables} = JSON.parse(piece.dataset.states);
   const controls = [...piece.querySelectorAll("input[type=range],fieldset")];
-  const [drawing, said, button] = ["svg", "[aria-live]", "button"].map(name => piece.querySelector(name));
+  const [drawing, heard, button] = ["svg", "[aria-live]", "button"].map(name => piece.querySelector(name));
+  const said = heard.previousElementSibling;
   const nodes = Object.fromEntries([...piece.querySelectorAll("[data-part]")].map(node => [node.dataset.part, node]));
   const at = control => control.elements ? [...control.elements].findIndex(one => one.checked) : +control.value;
   const chain = text => {
@@ -35,6 +35,12 @@ SCRIPT = """
       d += `l${y - 2 * x} ${-x - 2 * y}l${2 * x - y} ${x + 2 * y}`;
     }
     return d;
+  };
+  let timer = 0, touched = false;
+  const tell = () => {
+    if (timer || !touched || heard.textContent === said.textContent) return;
+    heard.textContent = said.textContent;
+    said.setAttribute("aria-hidden", "true");
   };
   const show = () => {
     const now = controls.map(at);
@@ -51,30 +57,31 @@ SCRIPT = """
       control.setAttribute("aria-valuetext", steps[i][now[i]]);
       control.nextElementSibling.textContent = steps[i][now[i]];
     });
-    if (drawing.dataset.alt) drawing.setAttribute("aria-label", `${drawing.dataset.alt} ${said.textContent}`);
+    tell();
   };
+  piece.addEventListener("focusin", () => touched = true);
   controls.forEach(control => control.addEventListener("input", show));
   if (button) {
     const {slider, pace, auto} = button.dataset, moving = controls[slider];
-    let timer = 0;
     const stop = () => {
       clearInterval(timer);
       timer = 0;
       button.textContent = "Play";
-      said.setAttribute("aria-live", "polite");
+      tell();
     };
     const go = to => {
       moving.value = to;
       show();
     };
     const play = () => {
-      said.setAttribute("aria-live", "off");
       button.textContent = "Pause";
-      if (moving.value === moving.max) go(0);
+      heard.textContent = "";
+      said.removeAttribute("aria-hidden");
       timer = setInterval(() => {
-        if (+moving.value + 1 >= moving.max) stop();
         go(+moving.value + 1);
+        if (moving.value === moving.max) stop();
       }, pace);
+      if (moving.value === moving.max) go(0);
     };
     button.hidden = false;
     button.addEventListener("click", () => timer ? stop() : play());
@@ -101,6 +108,7 @@ SCRIPT = """
   });
 })();
 """
+HEARD = ".rp-heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"  # for ears only
 STYLE = f"""
 .rope-piece{{{LIGHT}}}html[data-theme=dark] .rope-piece{{{DARK}}}
 @media (prefers-color-scheme:dark){{html:not([data-theme]) .rope-piece{{{DARK}}}}}
@@ -113,6 +121,7 @@ STYLE = f"""
 .rope-piece text.rp-name{{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central}}
 .rope-piece text.rp-halo{{font-weight:700;paint-order:stroke;stroke:var(--rh-paper,Canvas);stroke-width:4px}}
 .rope-piece .rp-said{{margin:.4rem 0;font-variant-numeric:tabular-nums}}
+{HEARD}
 .rp-controls{{display:grid;gap:.2rem .8rem}}
 .rp-controls button{{justify-self:start;min-width:5.6em;min-height:2.2em;border:0;border-radius:.5rem;
 background:var(--rb-q);color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
@@ -160,7 +169,8 @@ class Piece:
 
     Args:
         name: unique on a page.
-        said: the result, in words, with parts; read aloud when it changes, but not while the piece plays.
+        said: the result, in words, with parts. Once the piece has been touched, a copy of it is read aloud when it
+            changes, but not while the piece plays. Orca takes no notice of an aria-live that changes: the copy waits.
         views: the drawings. Elements with data-word, one for each word in a step's name, can be dragged to each other's
             places if the words share the width of the first drawing; that moves the first slider.
         sliders: for each its label, the names of its steps, and the step at the start.
@@ -184,13 +194,11 @@ class Piece:
         return f"<piece to play with: {self.name}>"
 
     def _repr_html_(self) -> str:
-        views, said = [], self.filled(self.said)
-        for view in self.views:
-            alt = html.escape(view.alt)
-            words = html.escape(html.unescape(re.sub("<[^>]*>", "", said)))
-            label = f'aria-label="{alt}"' if views else f'data-alt="{alt}" aria-label="{alt} {words}"'
-            box = f'viewBox="0 0 {view.size[0]} {view.size[1]}"'
-            views.append(f'<svg {box} role="img" {label}>{self.filled(view.svg)}</svg>')
+        views = "".join(
+            f'<svg viewBox="0 0 {view.size[0]} {view.size[1]}" role="img" aria-label="{html.escape(view.alt)}">'
+            f"{self.filled(view.svg)}</svg>"
+            for view in self.views
+        )
         data = {"steps": [steps for _, steps, _ in self.sliders], "tables": self.tables()}
         packed = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
         packed = html.escape(packed, quote=False).replace("'", "&#39;")
@@ -198,8 +206,8 @@ class Piece:
         controls = "".join(map(self.control, range(len(self.sliders))))
         return (
             f'<div class="rope-piece" id="piece-{self.name}" data-states=\'{packed}\'><style>{STYLE}</style>'
-            f'<div class="rp-views">{"".join(views)}</div>'
-            f'<p class="rp-said" aria-live="polite" aria-atomic="true">{said}</p>'
+            f'<div class="rp-views">{views}</div>'
+            f'<p class="rp-said">{self.filled(self.said)}</p><p class="rp-heard" aria-live="polite"></p>'
             f'<div class="rp-controls">{"" if self.play is None else play}{controls}</div>'
             f"<script>{SCRIPT.replace('NAME', self.name)}</script></div>"
         )
@@ -222,7 +230,8 @@ class Piece:
         if index not in self.buttons:
             return (
                 f'<label><span>{label}</span><input type="range" min="0" max="{len(steps) - 1}" value="{start}" '
-                f'aria-valuetext="{steps[start]}" {keys}><span class="rp-now">{steps[start]}</span></label>'
+                f'aria-valuetext="{steps[start]}" {keys}>'
+                f'<span class="rp-now" aria-hidden="true">{steps[start]}</span></label>'
             )
         choices = "".join(
             f'<label><input type="radio" name="{self.name}-{index}"{" checked" * (i == start)} {keys}>{step}</label>'
