@@ -36,8 +36,11 @@ def add_foot(app: Sphinx, config) -> None:
     cited = citation()
     author = cited["author"][0].upper() + cited["author"][1:]
     plain = f"{author} ({cited['year']}). {cited['title']}. Version {cited['version']}."
+    title = cited["title"].replace(": ", ":\n" + 13 * " ")  # on two lines: 76 columns fit
     config.html_theme_options["extra_footer"] = FOOT.format(
-        version=cited["version"], plain=html.escape(plain), bibtex=html.escape(BIBTEX.format(**cited))
+        version=cited["version"],
+        plain=html.escape(plain),
+        bibtex=html.escape(BIBTEX.format(**cited | {"title": title})),
     )
 
 

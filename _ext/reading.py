@@ -14,11 +14,11 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 from statements import HEAD, open_texts
 
-COLUMNS = 76  # of code, which fit beside both sidebars in the size of type that code has
 CLOSING = re.compile(r"[.,;:!?)\]”’'%…–-]+")
 OPENING = re.compile(r"[(\[“‘]+$")
 CHINESE = re.compile(r"[\u4e00-\u9fff][\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]*")  # with its punctuation
 TAG = re.compile(r"\s*\\tag\{(.*?)\}")
+INNER = re.compile(r"\\begin\{(\w+\*?)\}(?:(?!\\begin\b).)*?\\end\{\1\}|(?<!\\begin)(?<!\\end)\{[^{}]*\}", re.DOTALL)
 
 
 # -- Folds -------------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def list_cards(app: Sphinx, pagename: str, templatename: str, context: dict, doc
     """The cards of the first page are a table in its source, and have no columns: aloud they are a list."""
 
     def listed(cards: re.Match) -> str:
-        head, body = cards[0].split("<tbody")
+        head, body = re.sub(r"<thead>.*?</thead>\s*", "", cards[0], flags=re.DOTALL).split("<tbody")
         head = head.replace("<table", '<table role="presentation"')
         return head + '<tbody role="list"' + body.replace("<tr", '<tr role="listitem"')
 
@@ -105,7 +105,7 @@ def list_cards(app: Sphinx, pagename: str, templatename: str, context: dict, doc
 
 
 class KeepTogether(SphinxPostTransform):
-    """A formula in a line, with the brackets and the full stop that touch it."""
+    """A formula in a line, with brackets and the full stop that touch it; the box that ends a proof, with a word."""
 
     default_priority = 900
     formats = ("html",)
@@ -118,6 +118,12 @@ class KeepTogether(SphinxPostTransform):
             behind = line[place + 1] if place + 1 < len(line) else None
             opening = OPENING.search(before) if isinstance(before, nodes.Text) else None
             closing = CLOSING.match(behind) if isinstance(behind, nodes.Text) else None
+            if formula.astext() == r"\square" and isinstance(before, nodes.Text):
+                opening = re.search(r"\S+\s+$", before)
+                if not before.strip() and place > 1 and isinstance(line[place - 2], nodes.inline):
+                    line[place - 2] += [before.copy(), line.pop(place)]  # a formula with its full stop
+                    line.pop(place - 1)
+                    continue
             if not opening and not closing:
                 continue
             whole = nodes.inline("", "", classes=["rb-together"])
@@ -147,6 +153,23 @@ class NumberBeside(SphinxPostTransform):
                 whole += [equation, nodes.inline("", f"({tag[1]})", classes=["rb-number"])]
 
 
+class OneRow(SphinxPostTransform):
+    r"""An equation in which only a matrix has rows, \\, is none of several rows: aloud it would be a table of one."""
+
+    default_priority = 910
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for equation in self.document.findall(nodes.math_block):
+            text = outer = equation.astext()
+            while outer != (outer := INNER.sub("", outer)):
+                pass
+            if r"\\" in text and r"\\" not in outer and not equation.get("nowrap"):
+                equation["nowrap"] = True  # else Sphinx would put `split` around it
+                text = rf"\[{text}\]"
+                equation.rawsource, equation[:] = text, [nodes.Text(text)]
+
+
 class MarkChinese(SphinxPostTransform):
     """Chinese words say that they are Chinese: another voice reads them, and other glyphs show them."""
 
@@ -163,26 +186,14 @@ class MarkChinese(SphinxPostTransform):
                 text.parent.replace(text, [*parts, nodes.Text(text[done:])])
 
 
-class MarkWideCode(SphinxPostTransform):
-    """Code with longer lines than fit is set smaller."""
-
-    default_priority = 910
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        for block in self.document.findall(nodes.literal_block):
-            if max(map(len, block.astext().splitlines()), default=0) > COLUMNS:
-                block["classes"].append("rb-wide")
-
-
 def setup(app: Sphinx) -> dict:
     """Connect the parts."""
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
     app.add_node(nodes.citation, override=True, html=(visit_citation, HTML5Translator.depart_citation))
-    app.add_js_file("reading.js", loading_method="defer", priority=400)  # before MathJax, whose turns it sets
+    app.add_js_file("reading.js", loading_method="defer")
     app.connect("doctree-read", name_solutions, priority=900)  # when statements are read, and cells in their folds
     app.connect("doctree-read", name_cells, priority=900)
     app.connect("html-page-context", list_cards)
-    for transform in (KeepTogether, NumberBeside, MarkChinese, MarkWideCode):
+    for transform in (KeepTogether, NumberBeside, OneRow, MarkChinese):
         app.add_post_transform(transform)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -43,7 +43,7 @@ class ApiReference(SphinxDirective):
         path = ROOT / self.arguments[0]
         self.env.note_dependency(str(path))
         module = ast.parse(path.read_text())
-        lines = [*ast.get_docstring(module).splitlines(), ""]
+        lines = [*marked(ast.get_docstring(module)).splitlines(), ""]
         for node in module.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 lines += describe(node)
@@ -63,19 +63,25 @@ def described_names() -> set[str]:
     return {node.name for node in entries} | methods
 
 
+def marked(docstring: str) -> str:
+    """Words in backticks become links, or code where no entry has that name; a bar is a bar, and examples stay."""
+    known = described_names()
+    lines = (one if one.lstrip().startswith(">>>") else one.replace("|", "\\|") for one in docstring.splitlines())
+    return re.sub(
+        r"`([^`]+)`",
+        lambda match: f":py:obj:`{match[1]}`" if match[1] in known else f"``{match[1]}``",
+        "\n".join(lines),
+    )
+
+
 def describe(node: ast.FunctionDef | ast.ClassDef, kind: str = "function") -> list[str]:
     """An entry in reStructuredText: signature without types, docstring, and for a class its public methods."""
     methods = {child.name: child for child in node.body if isinstance(child, ast.FunctionDef)}
     caller = node if isinstance(node, ast.FunctionDef) else methods.get("__init__")
     arguments = ast.unparse(without_types(caller.args)).removeprefix("self, ") if caller else ""
-    known = described_names()
-    docstring = re.sub(
-        r"`([^`]+)`",
-        lambda match: f":py:obj:`{match[1]}`" if match[1] in known else f"``{match[1]}``",
-        ast.get_docstring(node).replace("|", "\\|"),
-    )
-    settings = Config(napoleon_custom_sections=["Source"], napoleon_use_rtype=False)
-    entry = GoogleDocstring(docstring, settings).lines()
+    # Without use_param, as arguments that share a line would each repeat it.
+    settings = Config(napoleon_custom_sections=["Source"], napoleon_use_rtype=False, napoleon_use_param=False)
+    entry = GoogleDocstring(marked(ast.get_docstring(node)), settings).lines()
     kind = "class" if isinstance(node, ast.ClassDef) else kind
     for name, method in methods.items() if kind == "class" else ():
         if not name.startswith("_"):

@@ -37,7 +37,7 @@ def _rows() -> Figure:
     for step, (number, (title, question, _)) in enumerate(CHAPTERS.items()):
         row, column = divmod(step, 4)
         places[number] = x, y = (3 - column if row % 2 else column), -row
-        _box(ax, number, (x - 0.37, y - 0.3, 0.74, 0.6))
+        _box(ax, number, (x - 0.4, y - 0.3, 0.8, 0.6))
         ax.text(x, y + 0.23, number, ha="center", va="center", weight="bold", color=_colour(number) or "black")
         ax.text(x, y + 0.05, title, ha="center", va="center", weight="bold", fontsize=8)
         ax.text(x, y - 0.18, question, ha="center", va="center", fontsize=8)
@@ -45,7 +45,7 @@ def _rows() -> Figure:
         places.values(), [*places.values()][1:], CHAPTERS.values(), strict=False
     ):
         along, down = (xb > xa) - (xb < xa), yb < ya
-        tail, head = (xa + 0.39 * along, ya - 0.32 * down), (xb - 0.39 * along, yb + 0.32 * down)
+        tail, head = (xa + 0.42 * along, ya - 0.32 * down), (xb - 0.42 * along, yb + 0.32 * down)
         ax.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "linewidth": 1.2})
         place = ((xa + xb) / 2, ya + 0.41) if along else (xa + (0.06 if xa == 0 else -0.06), ya - 0.4)
         side = "center" if along else ("left" if xa == 0 else "right")

@@ -86,12 +86,13 @@ def draw_decay_families(
         for (name, dim, base), (colour, dash) in zip(family, cycle(LOOKS), strict=False):
             distances, (middle, low, high) = middle_and_band(dim, base)
             ax.fill_between(distances, low, high, color=colour, alpha=0.18, linewidth=0)
-            ax.semilogx(distances, middle, dash, color=colour)
-            at = -1 if base == 1e4 and "d" in name else int((distances < 40).sum())  # bases differ most near 40
-            aside = {"xytext": (5, 0 if at == -1 else 4), "textcoords": "offset points"}
-            ax.annotate(name, (distances[at], middle[at]), **aside, va="center" if at == -1 else "bottom", color=colour)
+            ax.semilogx(distances, middle, dash, color=colour, label=name)
+            if name.startswith("$d"):
+                aside = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+                ax.annotate(name, (distances[-1], middle[-1]), **aside, color=colour)
         ax.set(xlabel=DISTANCE, ylabel="$B_d(\\Delta)\\,/\\,B_d(0)$", xlim=(1, 1e5), ylim=(0, 1))
         ax.label_outer()
+    figure.axes[0].legend()  # these lines end in one another, and a label between them would touch them
     return figure
 
 
@@ -145,9 +146,9 @@ def draw_any_distance(*, winners: tuple[int, ...] = (0, 50, 200), dim: int = 128
     for r, colour, dash in zip(winners, (BLUE, VERMILLION, GREEN), ("-", "--", "-."), strict=True):
         cos, _ = cos_sin(distances - r, inverse_frequencies(dim), dtype=torch.float64)
         ax.plot(distances, (h * cos).sum(-1), dash, color=colour, linewidth=1)
-        place = (3, 14 if on_phone() and r == winners[1] else 3)
+        place = (3, 16 if on_phone() and r == winners[1] else 5)
         ax.annotate(f"$k = R_{{{r}}}\\,q$", (r, 1), place, textcoords="offset points", color=colour)
-    ax.set(xlabel=DISTANCE, ylabel="score $/\\,|q|^2$", ylim=(None, 1.2 if on_phone() else 1.12))
+    ax.set(xlabel=DISTANCE, ylabel="score $/\\,|q|^2$", ylim=(None, 1.22 if on_phone() else 1.14))
     return figure
 
 

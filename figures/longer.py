@@ -67,7 +67,7 @@ def draw_unmet_angles(*, dim: int = 128, length: int = 4096, factor: int = 8, ba
     for pair, colour, dash in ((dim // 2 - 1, BLUE, "-"), (dim // 2 - 9, VERMILLION, "--")):
         ax.plot(distance, np.cos(distance * inv_freq[pair]), color=colour, linestyle=dash, label=f"pair {pair}")
     ax.axvspan(0, length, color="0.5", alpha=0.2, linewidth=0)
-    ax.annotate("trained", (length / 2, -0.9), ha="center", fontsize=8)
+    ax.annotate("trained", (length / 2, -0.9), ha="center", fontsize=8, rotation=90 if on_phone() else 0)
     ticks = [length * multiple for multiple in range(0, factor + 1, 2)]
     ax.set(
         xlabel="distance (tokens)",

@@ -31,7 +31,7 @@ def draw_wavelengths(*, dim: int = 128, base: float = 10000.0) -> Figure:
         ax.annotate(
             f"pair {pair}: {turn[pair]:,.{1 if pair == 0 else 0}f} tokens",
             (pair, turn[pair]),
-            xytext=(10, -5) if pair == 0 else (-10, 0),
+            xytext=(10, -5) if pair == 0 else (-10, 3),
             textcoords="offset points",
             ha="left" if pair == 0 else "right",
             va="center",

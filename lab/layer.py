@@ -14,18 +14,27 @@ class RotaryAttention(nn.Module):
 
     Args:
         width: of the word vectors; a multiple of heads.
-        heads, kv_heads: of queries, and of keys and values; kv_heads divides heads.
+        heads: of queries; a multiple of kv_heads.
+        kv_heads: of keys and values.
         interleaved: the layout of the pairs.
 
     Raises:
-        ValueError: heads do not divide width, or kv_heads do not divide heads.
+        ValueError: heads do not divide width, or kv_heads not heads.
     """
 
-    def __init__(self, width: int, heads: int, kv_heads: int, *, interleaved: bool):
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        kv_heads: int,
+        *,
+        interleaved: bool,
+    ):
         super().__init__()
         if width % heads or heads % kv_heads:
             given = f"width is {width}, heads {heads}, kv_heads {kv_heads}"
-            raise ValueError(f"{given}; each must be a multiple of the next")
+            wanted = "each must be a multiple of the next"
+            raise ValueError(f"{given}; {wanted}")
         self.head_dim = width // heads
         kv_width = kv_heads * self.head_dim
         self.to_q = nn.Linear(width, width, bias=False)
@@ -34,20 +43,25 @@ class RotaryAttention(nn.Module):
         self.to_out = nn.Linear(width, width, bias=False)
         self.rope = RotaryEmbedding(self.head_dim, interleaved=interleaved)
 
-    def forward(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+    def forward(
+        self,
+        x: Tensor,
+        cache: Cache | None = None,
+    ) -> tuple[Tensor, Cache]:
         """New words (batch, words, width) and the cache of all before them.
 
         Returns:
-            The outputs of the new words, shaped like x, and the cache with them in it.
+            The outputs of the new words, shaped like x, and the new cache.
         """
         past = 0 if cache is None else cache[0].shape[-2]
         q, k, v = (
-            project(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)  # heads first
+            project(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
             for project in (self.to_q, self.to_k, self.to_v)
-        )
+        )  # (batch, heads, words, head_dim)
         positions = torch.arange(past, past + x.shape[1], device=x.device)
         q, k = self.rope(q, k, positions=positions)
         if cache is not None:
-            k, v = torch.cat((cache[0], k), dim=-2), torch.cat((cache[1], v), dim=-2)
-        out = attention(q, k, v, causal=True)  # the new words are the last ones of all
+            k = torch.cat((cache[0], k), dim=-2)
+            v = torch.cat((cache[1], v), dim=-2)
+        out = attention(q, k, v, causal=True)  # the new words are the last
         return self.to_out(out.transpose(1, 2).flatten(-2)), (k, v)

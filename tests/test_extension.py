@@ -492,7 +492,7 @@ def test_every_internal_link_leads_somewhere(html):
             target, anchor = urldefrag(link)
             file = (path.parent / unquote(target.split("?")[0])).resolve() if target else path
             assert file.exists(), f"{path.name}: {link}"
-            if anchor and file in pages and path.name != "genindex.html":
+            if anchor and file in pages:
                 assert anchor in pages[file].ids | {"top"}, f"{path.name}: {link}"
             checked += 1
     assert checked > 100
@@ -560,9 +560,13 @@ def turn(x: Tensor, *, by: float = 0.5) -> Tensor:
 
     Raises:
         ValueError: never.
+
+    Example:
+        >>> turn({} | {})
     """
 '''
     entry = "\n".join(rope_book.describe(ast.parse(source).body[0]))
     assert entry.startswith(".. py:function:: turn(x, *, by=0.5)\n\n   Turn x; see :py:obj:`cos_sin`.")
-    assert r":param x: (n,), with \|x\| = 1." in entry
+    assert r"**x** -- (n,), with \|x\| = 1." in entry
     assert ":raises ValueError: never." in entry
+    assert ">>> turn({} | {})" in entry

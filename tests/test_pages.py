@@ -1,8 +1,11 @@
 """The built pages in a real browser: from disk and from a server, light and dark; test_access.py looks closer."""
 
 import functools
+import html as markup
 import http.server
+import re
 import threading
+from itertools import pairwise
 
 import pytest
 from browsing import Visit
@@ -46,6 +49,60 @@ def test_page_needs_nothing_from_outside_and_works(name, from_server, browser, s
         assert (visit.page.locator("mjx-container").count() > 0) is (stem not in WITHOUT_MATH)
         assert visit.page.locator("mjx-merror, [data-mml-node=merror]").count() == 0
         print(f"{name}: {len(visit.requests)} requests, all to the book")
+
+
+COLUMNS = 76  # of code, which fit beside both sidebars in a size of type that one can read
+
+
+def test_no_line_of_code_is_longer_than_its_place(html):
+    """Cells, what they print, listings of the library, examples of the reference and the entry to cite."""
+    blocks = [
+        (path.stem, markup.unescape(re.sub(r"<[^>]+>", "", block)))
+        for path in html.rglob("*.html")
+        if not {"_static", "lectures"} & set(path.parts)
+        for block in re.findall(r"<pre[^>]*>(.*?)</pre>", path.read_text(encoding="utf-8"), re.DOTALL)
+    ]
+    assert len(blocks) > 500
+    long = [(page, line) for page, block in blocks for line in block.splitlines() if len(line) > COLUMNS]
+    assert long == []
+
+
+@pytest.mark.parametrize("name", ["06_rope_in_code", "reference", "run_it"])
+def test_all_code_is_as_large_as_that_of_cells(name, browser):
+    """Also listings and examples; and 76 columns fit, so that none of them has to be scrolled."""
+    with Visit(browser, f"{HTML.as_uri()}/chapters/{name}.html") as visit:
+        visit.page.evaluate("document.querySelectorAll('details').forEach(fold => (fold.open = true))")
+        blocks = visit.page.locator("article pre").evaluate_all(
+            "all => all.map(one => [parseFloat(getComputedStyle(one).fontSize), one.scrollWidth - one.clientWidth])"
+        )
+        assert blocks
+        for size, hidden in blocks:
+            assert size > 13.2
+            assert hidden <= 1
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_sentence_stands_twice_in_a_row(name, html):
+    page = re.sub(r"<(pre|script)\b.*?</\1>", "", (html / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+    sentences = re.split(r"(?<=[.!?)])\s+", re.sub(r"<[^>]+>", "", page))
+    assert [one for one, next_one in pairwise(sentences) if one == next_one and len(one) > 25] == []
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.split("/")[1][:-5] not in WITHOUT_MATH])
+def test_formulas_on_a_phone(name, browser):
+    """They break and need not be scrolled, but for matrices that a cell computes. The end of a proof is on its line."""
+    with Visit(browser, f"{HTML.as_uri()}/{name}", width=360) as visit:
+        visit.page.evaluate("document.querySelectorAll('article details').forEach(fold => (fold.open = true))")
+        visit.page.wait_for_timeout(500)
+        cut = visit.page.locator("article div.math:not(.output)").evaluate_all(
+            "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.textContent)"
+        )
+        assert cut == []
+        alone = visit.page.locator("article span.math").evaluate_all(
+            """all => all.filter(one => /^[◻□]$/.test(one.textContent.trim()) && !one.closest('.rb-together'))
+                .map(one => one.parentElement.textContent.slice(0, 80))"""
+        )
+        assert alone == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
