@@ -1,10 +1,10 @@
 """The rotation of rotary.py, faster: the same numbers to rounding.
 
 What costs time, on a CPU:
-* New memory: the system hands it out in pages of 4 KiB and clears each, which takes several times as long as the copy
-  into it. So: Linux is asked for pages of 2 MiB, as numpy does.
-* Waiting: an operation on more than 32768 elements is shared among all cores and ends with the slowest. Beside a busy
-  program that can mean one turn of it, 8 ms, for each operation. So: few operations, on whole tensors.
+* New memory: the system hands it out in pages, mostly of 4 KiB, and clears each, which takes several times as long as
+  the copy into it. So: Linux is asked for pages of 2 MiB, as numpy does.
+* Waiting: an operation on more than 32768 elements is shared among several cores and ends with the slowest. Beside a
+  busy program that can mean one turn of it, 8 ms, for each operation. So: few operations, on whole tensors.
 """
 
 import ctypes
@@ -16,21 +16,26 @@ from functools import partial
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.nn import Parameter
 
 from rope_lib._checks import HALF
 
-PIECE = 2**15  # elements: torch gives more than these to all cores
+PIECE = 2**15  # elements: torch shares more than these among several cores
 LARGE = 2**22  # bytes: from here on numpy asks for large pages
 
 
 def formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
-    """Compilers make one pass over memory of it; Apple's GPUs have no complex numbers; tables may want gradients."""
+    """Compilers make one pass over memory of it; Apple's GPUs have no complex numbers; tables may want gradients.
+
+    Tracers and other kinds of tensors (fake ones, say) need operations that they know.
+    """
     learned = torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)
-    return torch.compiler.is_compiling() or x.is_mps or learned
+    strange = type(x) not in (Tensor, Parameter) or torch.jit.is_tracing()
+    return torch.compiler.is_compiling() or x.is_mps or learned or strange
 
 
 def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: bool) -> tuple[Tensor, ...]:
-    """`rotate_pairs` of each x, with one preparation of the tables; all is checked already."""
+    """`rotate_pairs` of each x; all is checked already."""
     tables, rotated = None, []
     for x in xs:
         if x.numel() > PIECE or (x.requires_grad and torch.is_grad_enabled()):
@@ -45,11 +50,8 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: boo
 
 def _forward_mode() -> bool:
     """Whether it is on: torch loses tangents of second order in functions like ours, so the formula is taken then."""
-    try:
-        with forward_ad.dual_level():  # a second level is refused
-            return False
-    except RuntimeError:
-        return True
+    any_tensor = torch.zeros(())
+    return forward_ad.unpack_dual(any_tensor).primal is not any_tensor  # it comes back as it is where the mode is off
 
 
 def _formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
@@ -94,8 +96,8 @@ def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_place
     return y.view(y.dtype.to_real()) if torch.is_inference_mode_enabled() else torch.view_as_real(y).reshape(x.shape)
 
 
-def _rotate_large(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """In few operations, each on all of x; the sines of halves are added in place."""
+def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Into new memory, in few operations, each on all of x or half of it; the sines of halves are added in place."""
     dtype = torch.promote_types(x.dtype, cos.dtype)
     wide = x if dtype == x.dtype else new_memory(x, dtype=dtype).copy_(x)
     y = new_memory(wide) if wide is x or not interleaved else wide
@@ -110,7 +112,10 @@ def _rotate_large(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Ten
 
 
 def new_memory(like: Tensor, shape: tuple[int, ...] | None = None, dtype: torch.dtype | None = None) -> Tensor:
-    """An empty tensor, of the shape and dtype of another one or of these, in large pages where Linux has them."""
+    """An empty tensor, of the shape and dtype of another one or of these, in large pages where Linux has them.
+
+    (Not with `torch.use_deterministic_algorithms`: that fills it first, in small pages.)
+    """
     new = like.new_empty(like.shape if shape is None else shape, dtype=dtype)
     if not (hasattr(mmap, "MADV_HUGEPAGE") and new.is_cpu and new.nbytes >= LARGE and type(new) is Tensor):
         return new
@@ -147,9 +152,7 @@ class _Rotation(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-        if x.numel() > PIECE:
-            return _rotate_large(x, cos, sin, interleaved)
-        return _rotate_small(widened(x), *_prepare(cos, sin, interleaved)).to(x.dtype)
+        return _rotate_new(x, cos, sin, interleaved)
 
     @staticmethod
     def setup_context(ctx, inputs: tuple, output: Tensor) -> None:

@@ -2,6 +2,8 @@
 
 import itertools
 import mmap
+import sys
+import threading
 import weakref
 
 import pytest
@@ -155,6 +157,56 @@ def test_without_large_pages_nothing_else_changes(interleaved, dtype, monkeypatc
     expected = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
     monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
     assert torch.equal(apply_rotary_emb(x, cos, sin, interleaved=interleaved), expected)
+
+
+@layouts
+@sizes
+@pytest.mark.parametrize("dtype", FULL + HALF, ids=str)
+@pytest.mark.parametrize("grad", [False, True])
+def test_the_result_may_be_changed_in_place(interleaved, large, dtype, grad, generator):
+    x, (cos, sin) = normal(generator, 2, 5, 8, dtype=dtype).requires_grad_(grad), tables(torch.arange(5), 8)
+    turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    twice = 2 * turned.detach()
+    assert torch.equal(turned.mul_(2).detach(), twice)
+
+
+@layouts
+def test_threads_do_not_disturb_derivatives_of_others(interleaved):
+    """Whether forward mode is on must be asked without switching it on, which is for all threads at once."""
+    x, (cos, sin) = torch.ones(40, 128, 16), tables(torch.arange(128), 16)
+    stop, failed = threading.Event(), []
+
+    def derive():
+        try:
+            while not stop.is_set():
+                torch.func.jvp(torch.sin, (torch.ones(2),), (torch.ones(2),))
+        except RuntimeError as error:
+            failed.append(error)
+
+    thread, interval = threading.Thread(target=derive), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(300):
+            apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert not failed
+
+
+@layouts
+@sizes
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # tracing is
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+def test_a_trace_can_be_stored(interleaved, large, grad, generator, tmp_path):
+    x, (cos, sin) = normal(generator, 2, 5, 8, dtype=torch.float32).requires_grad_(grad), tables(torch.arange(5), 8)
+    traced = torch.jit.trace(lambda x: apply_rotary_emb(x, cos, sin, interleaved=interleaved), x)
+    torch.jit.save(traced, str(tmp_path / "rotation.pt"))
+    again = torch.jit.load(str(tmp_path / "rotation.pt"))(2 * x)
+    assert_rounded_once(again.detach(), 2 * x.detach(), cos, sin, interleaved=interleaved)
 
 
 @layouts
