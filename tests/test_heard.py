@@ -145,7 +145,9 @@ def test_what_was_covered_is_read_when_it_is_shown(browser, html):
         for place, kind in ((0, "pre"), (1, "math")):
             output = page.locator(".tag_predict .cell_output").nth(place)
             output.locator(".rb-cover").press("Enter")
-            page.wait_for_function("document.activeElement.closest('.rb-shown')")
+            page.wait_for_function(
+                "document.activeElement.closest('.rb-shown') && !document.activeElement.closest('button')"
+            )
             focused = page.evaluate_handle("document.activeElement").as_element()
             assert focused.evaluate("node => node.localName") == kind
             assert output.locator(kind).evaluate("(node, focused) => node === focused", focused)
