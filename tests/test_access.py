@@ -341,16 +341,3 @@ def test_chinese_words_are_marked(browser):
         )
         assert bare == []
         assert visit.page.locator("dl.glossary dt [lang=zh]").count() >= 60
-
-
-def test_code_can_be_read_and_is_whole(browser):
-    with open_chapter(browser) as visit:
-        blocks = visit.page.locator("article .cell_input pre").evaluate_all(
-            """all => all.map(block => [
-                parseFloat(getComputedStyle(block).fontSize), block.scrollWidth - block.clientWidth,
-            ])"""
-        )
-        assert len(blocks) > 30
-        for size, hidden in blocks:
-            assert size > 13.2
-            assert hidden <= 1

@@ -67,7 +67,7 @@ def test_no_line_of_code_is_longer_than_its_place(html):
     assert long == []
 
 
-@pytest.mark.parametrize("name", ["06_rope_in_code", "reference", "run_it"])
+@pytest.mark.parametrize("name", ["04_rope_from_complex_numbers", "06_rope_in_code", "reference", "run_it"])
 def test_all_code_is_as_large_as_that_of_cells(name, browser):
     """Also listings and examples; and 76 columns fit, so that none of them has to be scrolled."""
     with Visit(browser, f"{HTML.as_uri()}/chapters/{name}.html") as visit:

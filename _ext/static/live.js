@@ -46,7 +46,7 @@
       this.text = texts[this.number];
       // What is seen has parts, which would be read one by one and once more; what is heard is one text.
       this.status = element("p", { className: "rb-status", ariaHidden: "true" });
-      this.heard = element("p", { className: "rb-heard", ariaLive: "polite" });
+      this.heard = element("p", { className: "visually-hidden", ariaLive: "polite" });
       // The focus comes when the editor is there: else Orca reads all of the code, and no name.
       this.tryIt.onclick = () => this.show() && setTimeout(() => this.code.focus(), 50);
       if (this.breakIt) this.breakIt.onclick = () => this.change();
