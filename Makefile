@@ -5,42 +5,62 @@ PORT ?= 8000
 VENV ?= .venv$(filter-out -python3,-$(notdir $(PYTHON)))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
+NPM := $(VENV)/npm
+FONTS := $(NPM)/node_modules/@fontsource
+SUBSET := $(BIN)/pyftsubset --flavor=woff2 --no-hinting
 VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p' pyproject.toml)
-# The tests of rope_lib alone: no pages, no chapters, no benchmark.
-LIBRARY := rope_lib $(addprefix tests/test_,$(addsuffix .py,attention config decay device fast frequencies layouts \
-	linear_attention matrices pitfalls relative rotary scaling sinusoidal symbolic))
+BUILD = $(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
+	{ cat $(VENV)/build.log; $(call fail,the build failed; each warning above counts as an error); }
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup
+# What formulas and figures may show: a test sees that the fonts have each sign.
+LETTERS := U+20-7E,U+A0-FF,U+391-3C9,U+2013-2026,U+2032,U+2190-2194,U+2202-2265,U+22C5,U+2605,U+27E8-27E9
+SIGNS := U+20-7E,U+A0,U+B0-B1,U+B7,U+D7,U+2C6,U+2D9,U+2DC,U+203E,U+391-3A9,U+3B1-3D6,U+3F1,U+3F5,U+2016,U+2026,U+2032-2034,$\
+	U+2061-2063,U+20D7,U+210E,U+2102,U+2113,U+2115,U+211D,U+2124,U+2190-2194,U+21A6,U+21D2,U+21D4,U+2200-220B,U+220F-221E,$\
+	U+2223-222B,U+223C,U+2243,U+2245,U+2248,U+2260-2265,U+226A-226B,U+2282-2287,U+2295-2299,U+22A4-22A5,U+22C5,U+22EE-22F1,$\
+	U+2308-230B,U+23DE-23DF,U+25A1,U+27E8-27E9,U+27F6-27FA,U+1D41A-1D467,U+1D6E2-1D71B
 fail = { echo "Error: $(1)" >&2; exit 1; }
+last_words = $$(grep -iE 'error' $(1) | tail -n 1) (all in $(1))
 
-.PHONY: help book test attack serve notebook chapters figures student teacher handout slides pdf offline bench versions lint clean
+.PHONY: help book watch serve check test test-all attack notebook chapters figures student teacher handout slides pdf \
+	offline bench versions lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-book: $(VENV)/book.stamp $(VENV)/live.stamp  ## render the pages into _build/html
-	@rm -rf _build
-	@$(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
-		{ cat $(VENV)/build.log; $(call fail,the build failed; each warning above counts as an error); }
+book: $(VENV)/book.stamp  ## render the pages into _build/html, those that changed
+	@$(BUILD)
 	@echo "The book is in _build/html. Open _build/html/index.html in a browser, or run: make serve"
 
-test: $(VENV)/test.stamp lint book  ## lint, prove, re-run every chapter, look at the pages
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --nbval --doctest-modules rope_lib tests chapters
-
-attack: $(VENV)/test.stamp  ## change every claim of the chapters, see which changes no cell refuses, store the result (minutes)
-	@$(BIN)/python -m tests.attack --store
+watch: $(VENV)/book.stamp  ## serve the pages on http://localhost:8000 (PORT=...) and show each change when it is saved
+	@$(BIN)/python -m tools.watch $(PORT)
 
 serve: book  ## serve the pages on http://localhost:8000 (PORT=...)
-	@$(BIN)/python _ext/serve.py $(PORT)
+	@echo "The book is on http://localhost:$(PORT). Control and C end it."
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html > /dev/null 2>&1 || true
+
+check: $(VENV)/test.stamp lint  ## style, library and the form of the chapters, in a minute
+	@$(PYTEST) -m "not slow" --doctest-modules rope_lib tests/library tests/chapters
+
+test: $(VENV)/test.stamp lint book  ## all that a change can break: library, every chapter run again, pages
+	@$(PYTEST) -m "not slow" --doctest-modules rope_lib tests
+
+test-all: $(VENV)/test.stamp lint book  ## the slow ones, too: compilers, every stored figure, attacks, Firefox and WebKit
+	@$(PYTEST) --doctest-modules rope_lib tests
+
+attack: $(VENV)/test.stamp  ## change every claim of the chapters, see which changes no cell refuses, store the result (minutes)
+	@$(BIN)/python -m tools.attack --store
 
 notebook: $(VENV)/test.stamp  ## open the chapters in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir chapters
 
-chapters: $(VENV)/test.stamp  ## re-run all chapters and store them in canonical form
+chapters: $(VENV)/test.stamp  ## re-run all chapters, or NAME=05, and store them in canonical form
 	@$(BIN)/ruff format --quiet chapters
-	@$(BIN)/python -m chapters
+	@$(BIN)/python -m chapters $(NAME)
+	@$(BIN)/python -m tools.source_map
 
-figures: $(VENV)/test.stamp  ## draw all figures into figures/out
-	@$(BIN)/python -m figures
+figures: $(VENV)/test.stamp  ## draw all figures, or NAME=draw_decay_bound, into figures/out
+	@$(BIN)/python -m figures $(NAME)
 
 student: $(VENV)/test.stamp  ## write homework and chapters, without solutions and outputs, into build/student
 	@$(BIN)/python -m lectures.homework student
@@ -56,10 +76,10 @@ slides: $(VENV)/test.stamp book  ## draw slides, notes and the live demo into _b
 	@$(BIN)/python -m lectures.slides
 
 pdf: $(VENV)/test.stamp book  ## print the book as one PDF into build (needs Chromium)
-	@$(BIN)/python _ext/take_away.py pdf
+	@$(BIN)/python -m tools.take_away pdf
 
 offline: book  ## pack the pages into build as a zip that opens from disk
-	@$(BIN)/python _ext/take_away.py zip
+	@$(BIN)/python -m tools.take_away zip
 
 bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour; see BENCH=--help, BENCH="--neighbours 1 --eager")
 	@.venv-bench/bin/python -m lab.speed $(BENCH)
@@ -70,7 +90,7 @@ versions: $(VENV)/python.stamp  ## test library and chapters with VERSIONS="-c c
 		$(VERSIONS) torch numpy sympy matplotlib tqdm \
 		$$(grep -E '^(pytest|hypothesis|nbval|playwright)==' requirements.txt | cut -d' ' -f1) > \
 		.venv-versions/install.log 2>&1 || $(call fail,pip could not install $(VERSIONS): see .venv-versions/install.log)
-	@.venv-versions/bin/python -m pytest -p no:cacheprovider --doctest-modules $(LIBRARY)
+	@.venv-versions/bin/python -m pytest -p no:cacheprovider --doctest-modules rope_lib tests/library
 	@PYTHONPATH=$(CURDIR) .venv-versions/bin/python -m pytest -p no:cacheprovider --nbval-lax chapters/*.ipynb
 
 lint: $(VENV)/test.stamp  ## check style and format
@@ -86,28 +106,30 @@ $(VENV)/python.stamp:
 	@$(PYTHON) -m venv $(VENV) > /dev/null || $(call fail,$(PYTHON) cannot make an environment; on Debian install the package python3-venv)
 	@touch $@
 
-$(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt
+# Node comes with pip, too. It brings what sets formulas, their font, and Python for the pages, with sympy.
+$(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt package.json package-lock.json _ext/pack.mjs _ext/pack.py Makefile
 	@echo "Installing what the pages need into $(VENV) (once, a minute) ..."
-	@$(PIP) -r requirements-book.txt > $(VENV)/install.log 2>&1 || $(call fail,pip could not install requirements-book.txt: is there a network? Its last words: $$(grep ERROR $(VENV)/install.log | tail -n 1) (all in $(VENV)/install.log))
+	@$(PIP) -r requirements-book.txt > $(VENV)/install.log 2>&1 || \
+		$(call fail,pip could not install requirements-book.txt: is there a network? Its last words: $(call last_words,$(VENV)/install.log))
+	@mkdir -p $(NPM)/static && cp package.json package-lock.json $(NPM)
+	@$(BIN)/npm ci --prefix $(NPM) --ignore-scripts --no-audit --no-fund > $(VENV)/install.log 2>&1 || \
+		$(call fail,npm could not install package.json: is there a network? Its last words: $(call last_words,$(VENV)/install.log))
+	@$(SUBSET) $(FONTS)/stix-two-math/files/stix-two-math-latin-400-normal.woff2 --unicodes=$(SIGNS) \
+		--layout-features=dtls,ssty,ss04 --output-file=$(NPM)/static/STIXTwoMath.woff2
+	@$(SUBSET) $(FONTS)/libertinus-math/files/libertinus-math-latin-400-normal.woff2 --unicodes=U+1D703 \
+		--layout-features= --output-file=$(NPM)/static/theta.woff2
+	@for form in 400-normal 400-italic 700-normal; do $(SUBSET) $(FONTS)/dejavu-sans/files/dejavu-sans-latin-$$form.woff2 \
+		--unicodes=$(LETTERS) --layout-features= --output-file=$(NPM)/static/dejavu-sans-$$form.woff2; done
+	@cp $(NPM)/node_modules/temml/dist/Temml-STIX2.css $(NPM)/static
+	@$(BIN)/node _ext/pack.mjs $(NPM)/node_modules/pyodide $(VENV)/lib/python3.*/site-packages $(NPM)/python.zip > $(VENV)/install.log 2>&1 || \
+		$(call fail,sympy could not be packed for the pages: see $(VENV)/install.log)
 	@touch $@
-
-# Python for the pages, with sympy. Where there is no npm, the pages are the same but for the proofs, which stand still.
-$(VENV)/live.stamp: $(VENV)/book.stamp package.json package-lock.json _ext/pack.mjs _ext/pack.py
-	@rm -rf $(VENV)/live && mkdir $(VENV)/live && cp package.json package-lock.json $(VENV)/live
-	@if ! command -v npm > /dev/null; then \
-		echo "There is no npm here, so the proofs in the pages are not live (on Debian install the package npm)."; \
-	else \
-		echo "Fetching Python for the pages (once, half a minute) ..."; \
-		(cd $(VENV)/live && npm ci --ignore-scripts --fetch-retries=1 --fetch-timeout=60000) > $(VENV)/live.log 2>&1 && \
-		node _ext/pack.mjs $(VENV)/live/node_modules/pyodide $(VENV)/lib/python3.*/site-packages \
-		$(VENV)/live/python.zip >> $(VENV)/live.log 2>&1 && touch $@ || \
-		echo "npm could not fetch Python for the pages, so their proofs are not live: see $(VENV)/live.log"; \
-	fi
 
 $(VENV)/test.stamp: $(VENV)/book.stamp requirements.txt pyproject.toml
 	@echo "Installing what the tests need into $(VENV) (once, some minutes: torch is large) ..."
 	@$(PIP) -r requirements.txt > $(VENV)/install.log 2>&1 && \
-		$(PIP) --no-deps --no-build-isolation -e . >> $(VENV)/install.log 2>&1 || $(call fail,pip could not install requirements.txt: is there a network? Its last words: $$(grep ERROR $(VENV)/install.log | tail -n 1) (all in $(VENV)/install.log))
+		$(PIP) --no-deps --no-build-isolation -e . >> $(VENV)/install.log 2>&1 || \
+		$(call fail,pip could not install requirements.txt: is there a network? Its last words: $(call last_words,$(VENV)/install.log))
 	@touch $@
 
 .venv-bench/bench.stamp: $(VENV)/python.stamp requirements.txt requirements-bench.txt

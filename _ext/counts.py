@@ -27,8 +27,7 @@ def wanted(document: nodes.document) -> list[tuple[nodes.raw, str]]:
 
 def count_page(app: Sphinx, doctree: nodes.document) -> None:
     """Remember what a page has of figures, pieces to play with and minutes to read."""
-    if wanted(doctree):
-        app.env.note_reread()  # its numbers depend on all other pages
+    app.env.metadata[app.env.docname]["wants_counts"] = bool(wanted(doctree))
     app.env.metadata[app.env.docname]["counted"] = {
         "figures": len(list(doctree.findall(nodes.figure))),
         "pieces": sum('class="rope-piece' in raw.astext() for raw in doctree.findall(nodes.raw)),
@@ -74,6 +73,13 @@ def counts(env: BuildEnvironment) -> dict[str, int]:
     return numbers
 
 
+def pages_to_fill(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """The pages that show numbers, where one of these changed."""
+    before, env.book_counts = getattr(env, "book_counts", None), counts(env)
+    changed = before != env.book_counts
+    return [page for page in env.metadata if changed and env.metadata[page].get("wants_counts")]
+
+
 class FillCounts(SphinxPostTransform):
     """Put the numbers where they are wanted."""
 
@@ -102,4 +108,5 @@ def setup(app: Sphinx) -> dict:
     """Connect the parts."""
     app.add_post_transform(FillCounts)
     app.connect("doctree-read", count_page)
+    app.connect("env-get-updated", pages_to_fill)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

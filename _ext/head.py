@@ -1,16 +1,24 @@
-"""The head of a page: what a shared link shows, and its icons."""
+"""The head of a page: its description, what a shared link shows, when its scripts come, buttons that lead to this book."""
 
 import html
 import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
+NOT_NEEDED = {"doctools.js", "sphinx_highlight.js"}  # by a page that shows no search
 DESCRIPTION = re.compile(r'<meta (?:content="([^"]*)" )?name="description"(?: content="([^"]*)")?')
 PICTURE = "Two words with an added code: their score wanders. The same two words turned: their score stays."
 
 
-def address(config) -> str:
+def no_buttons_without_address(app: Sphinx, config: Config) -> None:
+    """While the repository's address is unset, a launch button would lead to somebody else's repository."""
+    if not config.html_theme_options.get("repository_url"):
+        config.html_theme_options.pop("launch_buttons", None)
+
+
+def address(config: Config) -> str:
     """Where the book is published: `html: baseurl` in _config.yml, else its GitHub repository's pages, else ""."""
     if config.html_baseurl:
         return config.html_baseurl.rstrip("/") + "/"
@@ -19,32 +27,45 @@ def address(config) -> str:
     return f"https://{match[1].lower()}.github.io/{match[2]}/" if match else ""
 
 
-def describe_link(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
-    """Title and sentence of a link that is shared; with an address also the picture, which has to have a whole one."""
-    found = DESCRIPTION.search(context.get("metatags", ""))
-    if doctree is None or not found:
+def summary(doctree: nodes.document) -> str:
+    """The text of a chapter's first quote, else the first paragraph."""
+    quote = next((q for q in doctree.findall(nodes.block_quote) if "rb-summary" in q["classes"]), None)
+    text = quote[0].astext() if quote else next((p.astext() for p in doctree.findall(nodes.paragraph)), "")
+    return " ".join(text.removeprefix("In this chapter.").split())
+
+
+def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """A description; title and sentence of a link that is shared; with an address also the picture."""
+    if doctree is None:
         return
-    tags = {
-        "og:type": "website",
-        "og:site_name": app.config.html_title,
-        "og:title": re.sub(r"<.*?>", "", html.unescape(context["title"])),
-        "og:description": html.unescape(found[1] or found[2]),
-    }
+    tags = context.get("metatags", "")
+    if found := DESCRIPTION.search(tags):
+        text = html.unescape(found[1] or found[2])
+    else:
+        text = summary(doctree)
+        tags += f'\n<meta name="description" content="{html.escape(text)}" />'
+    title = re.sub(r"<.*?>", "", html.unescape(context["title"]))
+    properties = {"type": "website", "site_name": app.config.html_title, "title": title, "description": text}
     if where := address(app.config):
-        tags |= {
-            "og:url": f"{where}{pagename}.html",
-            "og:image": f"{where}_static/shared.png",
-            "og:image:width": "1200",
-            "og:image:height": "630",
-            "og:image:alt": PICTURE,
-            "twitter:card": "summary_large_image",
-        }
-    lines = (f'<meta property="{name}" content="{html.escape(text)}" />' for name, text in tags.items())
-    context["metatags"] += "\n" + "\n".join(lines)
+        properties |= {"url": f"{where}{pagename}.html", "image": f"{where}_static/shared.png"}
+        properties |= {"image:width": "1200", "image:height": "630", "image:alt": PICTURE}
+        tags += '\n<meta name="twitter:card" content="summary_large_image" />'
+    lines = (f'<meta property="og:{name}" content="{html.escape(value)}" />' for name, value in properties.items())
+    context["metatags"] = "\n".join([tags, *lines])
+
+
+def let_scripts_wait(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
+    """Scripts wait for the text. The theme's settings in the page are for what the book does not have."""
+    if pagename != "search":
+        names = [script for script in context["script_files"] if script.filename]
+        context["script_files"] = [one for one in names if str(one.filename) not in NOT_NEEDED]
+        for script in context["script_files"]:
+            script.attributes["defer"] = "defer"
 
 
 def setup(app: Sphinx) -> dict:
     """Connect the parts."""
-    app.add_css_file("icons.css")
-    app.connect("html-page-context", describe_link, priority=900)  # when the description is there
+    app.connect("config-inited", no_buttons_without_address)
+    app.connect("html-page-context", describe)
+    app.connect("html-page-context", let_scripts_wait, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,23 +1,21 @@
 """Proofs that run in the page: their controls, and the Python that the pages bring along.
 
-Where there is npm, `make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (pack.py).
-Without them nothing here happens. What runs in the page: in_page.py, live.js and live_worker.js. A page loads none of
+`make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (pack.py). What runs in the page: in_page.py, live.js and live_worker.js. A page loads none of
 them before the first click, for which try.js waits.
 """
 
 import html
 import json
 import shutil
-import sys
 import zipfile
 from pathlib import Path
 
 import in_page
 from docutils import nodes
+from formulas import FETCHED, TEMML
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parent.parent
-FETCHED = Path(sys.prefix) / "live"
 PYODIDE = FETCHED / "node_modules" / "pyodide"
 FROM_NPM = (
     "pyodide.mjs",
@@ -28,6 +26,7 @@ FROM_NPM = (
     "package.json",  # names its licence and where its source is
 )
 PYTHON = [*(PYODIDE / name for name in FROM_NPM), FETCHED / "python.zip"]
+BROUGHT = [*PYTHON, TEMML / "temml.mjs"]
 
 
 # -- Controls ----------------------------------------------------------------------------------------------------------
@@ -57,7 +56,6 @@ def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, do
     """Script and style, only for pages with such a cell."""
     if app.env.metadata.get(pagename, {}).get("live"):
         app.add_js_file("try.js", loading_method="defer")
-        app.add_css_file("live.css")
 
 
 # -- Python for the page -----------------------------------------------------------------------------------------------
@@ -78,7 +76,7 @@ def bring_python(app: Sphinx, exception: Exception | None) -> None:
         return
     folder = Path(app.outdir) / "_static" / "live"
     folder.mkdir(parents=True, exist_ok=True)
-    for path in PYTHON:
+    for path in BROUGHT:
         shutil.copyfile(path, folder / path.name)
     with zipfile.ZipFile(folder / "python.zip", "a") as archive:
         for name, text in own_files().items():
@@ -88,9 +86,8 @@ def bring_python(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    """Connect the parts, where there is a Python to bring along."""
-    if all(path.exists() for path in PYTHON):
-        app.connect("doctree-read", add_controls)
-        app.connect("html-page-context", load_script)
-        app.connect("build-finished", bring_python)
+    """Connect the parts."""
+    app.connect("doctree-read", add_controls)
+    app.connect("html-page-context", load_script)
+    app.connect("build-finished", bring_python)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

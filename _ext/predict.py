@@ -37,7 +37,6 @@ def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, do
     """Script and style, only for pages with such a cell."""
     if app.env.metadata.get(pagename, {}).get("predict"):
         app.add_js_file("predict.js", loading_method="defer")
-        app.add_css_file("predict.css")
 
 
 def setup(app: Sphinx) -> dict:

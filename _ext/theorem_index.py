@@ -2,6 +2,7 @@
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from statements import INDEXED, Statement, badge, full_title, link, number_of, pages_in_order, statements_of
@@ -23,8 +24,15 @@ class TheoremIndex(SphinxDirective):
     """List the statements of the book, but not the exercises, in the order of its pages."""
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_reread()
+        self.env.metadata[self.env.docname]["lists_theorems"] = True
         return [theorem_list()]
+
+
+def pages_to_fill(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """The page of the index, where a statement or its users changed."""
+    stated = {page: (data.get("statements"), data.get("names")) for page, data in env.metadata.items()}
+    before, env.book_statements = getattr(env, "book_statements", None), stated
+    return [page for page in env.metadata if before != stated and env.metadata[page].get("lists_theorems")]
 
 
 class FillTheoremIndex(SphinxPostTransform):
@@ -44,7 +52,6 @@ class FillTheoremIndex(SphinxPostTransform):
             head = nodes.thead("", row(*([nodes.Text(name)] for name in COLUMNS)))
             group = nodes.tgroup("", *specs, head, nodes.tbody("", *rows), cols=len(COLUMNS))
             placeholder.replace_self(nodes.table("", group, classes=["rb-index", "colwidths-given"]))
-            self.env.get_domain("math").data["has_equations"][self.env.docname] = True  # else the page has no MathJax
 
     def row_of(self, one: Statement, page: str) -> nodes.row:
         name = [nodes.strong("", f"{one.name[0].upper()}{one.name[1:]}."), nodes.Text(" ")] if one.name else []
@@ -74,4 +81,5 @@ def setup(app: Sphinx) -> dict:
     app.add_node(theorem_list)
     app.add_directive("theorem-index", TheoremIndex)
     app.add_post_transform(FillTheoremIndex)
+    app.connect("env-get-updated", pages_to_fill)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

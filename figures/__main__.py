@@ -7,6 +7,7 @@ python -m figures --png writes the same figures to build/figures/*.png.
 
 import inspect
 import io
+import itertools
 import re
 import sys
 from collections.abc import Callable
@@ -27,16 +28,30 @@ DARK_PAGE = ";".join(["color:#fff", *(f"--rb-{name}:{colour}" for name, colour i
 INK = f"<style>:root{{color:#000;fill:currentColor}}@media(prefers-color-scheme:dark){{:root{{{DARK_PAGE}}}}}</style>"
 
 
-def svg(figure: Figure) -> str:
-    """The figure as SVG text: transparent, in the colour of the text, and the same bytes each time."""
+def svg(figure: Figure, *, outlines: bool = False) -> str:
+    """The figure as SVG text: transparent, in the colour of the text, and the same bytes each time.
+
+    Its letters are text, or outlines for a place that does not bring the font.
+    """
     buffer = io.StringIO()
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(STYLE | ({"svg.fonttype": "path"} if outlines else {})):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
     text = re.sub(r' [dxy]="[^"]*"|translate\([^)]*\)', lambda place: re.sub(r"-?\d+\.\d{3,}", short, place[0]), text)
+    text = re.sub(r"(?:\s*<tspan x=.*</tspan>)+", lambda letters: runs(letters[0]), text)
     for colour, name in NAMES.items():
         text = text.replace(colour, f"var(--rb-{name}, {colour})")
     return text.replace("#000000", "currentColor").replace("<defs>", f"{INK}\n <defs>", 1)
+
+
+def runs(letters: str) -> str:
+    """Letters of one height and look as one line, with a place for each."""
+    found = re.findall(r'<tspan x="(.*?)" y="(.*?)" style="(.*?)">(.*?)</tspan>', letters)
+    text = ""
+    for (y, style), run in itertools.groupby(found, lambda letter: letter[1:3]):
+        places, signs = zip(*((x, sign) for x, _, _, sign in run), strict=True)
+        text += f'\n<tspan x="{" ".join(places)}" y="{y}" style="{style}" xml:space="preserve">{"".join(signs)}</tspan>'
+    return text
 
 
 def short(number: re.Match) -> str:

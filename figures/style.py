@@ -50,7 +50,8 @@ STYLE = {
     "image.interpolation": "none",
     "image.cmap": MAP,
     "svg.hashsalt": "rotate",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text is text: a changed label is a changed line, in the font that the page brings
+    "font.family": "DejaVu Sans",
     "legend.frameon": False,
 }
 

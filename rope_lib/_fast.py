@@ -7,6 +7,8 @@ What costs time, on a CPU:
   busy program that can mean one turn of it, 8 ms, for each operation. So: few operations, on whole tensors.
 """
 
+from __future__ import annotations
+
 import ctypes
 import math
 import mmap

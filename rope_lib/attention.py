@@ -1,5 +1,7 @@
 """Softmax attention with any of the encodings: rotated queries and keys, a bias, or scores of one's own."""
 
+from __future__ import annotations
+
 from math import inf
 
 import torch

@@ -1,5 +1,7 @@
 """Frequencies from the configuration that a published model comes with."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from inspect import signature
 from typing import Any

@@ -1,5 +1,7 @@
 """How the score changes with the distance: RoFormer's upper bound, and the sum of cosines."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import torch

@@ -1,5 +1,7 @@
 """Where to compute: one way to choose, used by every chapter."""
 
+from __future__ import annotations
+
 import os
 
 import torch

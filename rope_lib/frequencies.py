@@ -1,5 +1,7 @@
 """How fast each pair of dimensions turns, and the tables of cosines and sines."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import torch

@@ -1,5 +1,7 @@
 """From one layout of the pairs to the other: the weights of a checkpoint, reordered."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor
 

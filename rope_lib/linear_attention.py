@@ -9,6 +9,8 @@ rotation w' = w'' = w. With one, w'_ij = [R_i phi(q_i)] . [R_j phi(k_j)], and th
 Features are rotated after phi. The other order, phi of rotated vectors, is not relative.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import pairwise
 from numbers import Integral, Real

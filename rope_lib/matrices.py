@@ -1,5 +1,7 @@
 """The dense matrices, for people and for tests: `apply_rotary_emb` gives R_m x without building R_m."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor
 

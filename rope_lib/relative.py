@@ -4,6 +4,8 @@ Everywhere `distances` is the integer tensor m - n, query minus key, of shape (q
 it. Scores are what softmax receives, scaling included; biases are added to scores.
 """
 
+from __future__ import annotations
+
 import math
 
 import torch

@@ -1,5 +1,7 @@
 """Rotary position embedding: rotate pairs of dimensions by angles proportional to the position."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor, nn
 

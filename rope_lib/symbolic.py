@@ -1,5 +1,7 @@
 """Symbols for the derivations: the rotation, and claims that a computer algebra system must confirm or refute."""
 
+from __future__ import annotations
+
 import sympy as sp
 
 

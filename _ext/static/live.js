@@ -24,6 +24,13 @@
     };
   }
 
+  // What sets a result as a formula; the book's own formulas came with the page.
+  let setter = null;
+  const formulas = () => (setter ??= Promise.all([
+    import(new URL("formulas.mjs", address)),
+    import(new URL("live/temml.mjs", address)),
+  ]).then(([{ mathml }, { default: temml }]) => (tex) => mathml(temml, tex, true)));
+
   const concerned = () => [...(waiting.size ? waiting.values() : Cell.open)];
 
   function end(words) {
@@ -147,8 +154,8 @@
       const shown = [];
       if (printed) shown.push(element("pre", { textContent: printed }));
       if (text) shown.push(element("pre", { textContent: text }));
-      const formula = `\\[\\displaystyle ${latex}\\]`;
-      if (latex) shown.push(element("div", { className: "output text_latex math", textContent: formula }));
+      const formula = element("div", { className: "output text_latex math", textContent: latex });
+      if (latex) shown.push(formula);
       if (error) {
         const said = [...changed, element("strong", { textContent: `${error} ` }), `after ${time}. `];
         const known = changed.length && code?.includes(this.bar.dataset.to);
@@ -165,7 +172,8 @@
       this.result = element("div", { className: "cell_output rb-result" }, ...shown);
       if (this.stored) this.stored.before(this.result);
       else this.input.after(this.result);
-      if (latex) window.MathJax?.startup.promise.then(() => MathJax.typesetPromise([this.result]));
+      formula.dataset.tex = latex;
+      if (latex) formulas().then((set) => (formula.innerHTML = set(latex)));
     }
 
     // Away with what the last run showed.

@@ -96,7 +96,7 @@ def figure(path: str, size: str) -> str:
 
     drawn = functions("draw_")[Path(path).stem]()
     drawn.set_size_inches(*map(float, size.split(" x ")))
-    text = re.sub(r"@media\(prefers-color-scheme:dark\)\{.*?\}\}", "", svg(drawn)).replace("currentColor", "#000")
+    text = re.sub(r"@media\(prefers-color-scheme:dark\)\{.*?\}\}", "", svg(drawn, outlines=True)).replace("currentColor", "#000")
     return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
 
 

@@ -141,8 +141,7 @@ def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, d
     """Only the page of the search needs them."""
     if pagename == "search":
         app.add_js_file("places.js", loading_method="defer")
-        app.add_js_file("sections.js", loading_method="defer")
-        app.add_css_file("sections.css")
+        app.add_js_file("search.js", loading_method="defer")
 
 
 def setup(app: Sphinx) -> dict:

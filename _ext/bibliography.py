@@ -10,8 +10,10 @@ from pybtex.style.formatting.unsrt import Style
 from pybtex.style.labels import BaseLabelStyle
 from pybtex.style.sorting import BaseSortingStyle
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import NodeMatcher
+from sphinx.writers.html5 import HTML5Translator
 
 PAPER = re.compile(r"\barXiv:(\d{4}\.\d{4,5})|\bdoi:(10\.\d+/[^\s,;]*[^\s,;.])", re.IGNORECASE)
 YEAR = re.compile(r"(\d{4})\D*$")
@@ -80,8 +82,25 @@ def linked(text: str) -> list[nodes.Node]:
     return [*parts, nodes.Text(text[done:])] if parts else []
 
 
+def bibliography_anchors(app: Sphinx, env: BuildEnvironment) -> None:
+    """Tell MyST which entries the bibliography has, so that links reach them and a link to no entry is a warning."""
+    bibliography = env.get_domain("cite")
+    for place in bibliography.bibliographies:
+        slugs = env.metadata[place.docname].setdefault("myst_slugs", {})
+        slugs.update({key: (0, key, key) for key in bibliography.bibdata.data.entries})
+
+
+def visit_citation(writer: HTML5Translator, node: nodes.citation) -> None:
+    """An entry of the bibliography is an item of its list; what docutils calls it is obsolete."""
+    begin = len(writer.body)
+    HTML5Translator.visit_citation(writer, node)
+    writer.body[begin:] = [part.replace('role="doc-biblioentry"', 'role="listitem"') for part in writer.body[begin:]]
+
+
 def setup(app: Sphinx) -> dict:
     """Connect the parts."""
     register_plugin("pybtex.style.formatting", "named", Named)
+    app.add_node(nodes.citation, override=True, html=(visit_citation, HTML5Translator.depart_citation))
     app.add_post_transform(LinkPapers)
+    app.connect("env-updated", bibliography_anchors)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The first page's piece and pictures, links to sections of other pages, and each piece alone, for a lecture."""
+"""Pieces to play with: each has a page of its own, for a lecture; the first page's piece, and its pictures."""
 
 import html
 import re
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 FIRST = Path(__file__).parent.parent / "figures" / "out" / "first"
@@ -46,26 +45,6 @@ def markup_of(name: str) -> str:
     return svg.replace("<svg ", '<svg class="rb-thumbnail" aria-hidden="true" ').strip()
 
 
-# -- Links to sections -------------------------------------------------------------------------------------------------
-
-
-def remember_sections(app: Sphinx, doctree: nodes.document) -> None:
-    """The anchors of a page's sections, with their titles."""
-    app.env.metadata[app.env.docname]["sections"] = {
-        anchor: section.next_node(nodes.title).astext()
-        for section in doctree.findall(nodes.section)
-        for anchor in section["ids"]
-    }
-
-
-def section_anchors(app: Sphinx, env: BuildEnvironment) -> None:
-    """Tell MyST which sections the pages have, so that page#section works and a link to none is a warning."""
-    for metadata in env.metadata.values():
-        slugs = metadata.setdefault("myst_slugs", {})
-        for anchor, title in metadata.get("sections", {}).items():
-            slugs.setdefault(anchor, (0, anchor, title))
-
-
 # -- Pieces alone ------------------------------------------------------------------------------------------------------
 
 
@@ -98,18 +77,9 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
     shutil.copyfile(FIRST / "shared.png", Path(app.outdir) / "_static" / "shared.png")
 
 
-def add_style(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
-    """The first page has styles of its own."""
-    if pagename == app.config.root_doc:
-        app.add_css_file("first.css")
-
-
 def setup(app: Sphinx) -> dict:
     """Connect the parts."""
     app.add_post_transform(FirstPictures)
     app.add_post_transform(LinkPiecesAlone)
-    app.connect("doctree-read", remember_sections)
-    app.connect("env-updated", section_anchors)
-    app.connect("html-page-context", add_style)
     app.connect("build-finished", write_pieces)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,69 @@
+"""Figures: drawn in the colours of the theme, with a form for a phone, and counted by chapter."""
+
+import html
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+FIGURES = Path(__file__).parent.parent / "figures" / "out"
+
+
+def drawings_of(figure: nodes.figure) -> list[Path]:
+    """The drawings of the figure `fig-name`: name.svg and, for a phone, name.narrow.svg; none for a picture."""
+    name = next((i.removeprefix("fig-").replace("-", "_") for i in figure["ids"] if i.startswith("fig-")), None)
+    paths = (FIGURES / f"{name}.svg", FIGURES / f"{name}.narrow.svg")
+    return [path for path in paths if path.exists()] if any(figure.findall(nodes.image)) else []
+
+
+class InlineFigures(SphinxPostTransform):
+    """In HTML, replace the picture of figure `fig-name` by figures/out/name.svg, drawn in the colours of the theme.
+
+    The form for a phone, name.narrow.svg, stands beside it; the style sheet shows one of the two.
+    """
+
+    default_priority = 10
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for figure in self.document.findall(nodes.figure):
+            image = next(iter(figure.findall(nodes.image)), None)
+            forms = [
+                inline_svg(path.read_text(encoding="utf-8"), path.stem.replace(".", "-"), image.get("alt", ""))
+                for path in drawings_of(figure)
+            ]
+            if forms:
+                forms[1:] = [form.replace('class="rb-figure', 'class="rb-narrow rb-figure', 1) for form in forms[1:]]
+                image.replace_self(nodes.raw("", f'<div class="rb-drawing">{"".join(forms)}</div>', format="html"))
+
+
+def inline_svg(text: str, name: str, alt: str) -> str:
+    """The <svg> element alone: ids made unique, its styles left to the page's, alt text as its label."""
+    svg = text[text.index("<svg") :]
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    return re.sub(r"<svg ", f'<svg class="rb-figure" role="img" aria-label="{html.escape(alt)}" ', svg, count=1)
+
+
+def number_figures_of_chapters(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Figures are counted by chapter, "Fig. 4.3"; those of a page without a number have none."""
+    if not app.env.titles[page].get("secnumber"):
+        app.env.toc_fignumbers.pop(page, None)
+
+
+def depend_on_drawings(app: Sphinx, doctree: nodes.document) -> None:
+    """A page is written again when one of its figures was drawn again."""
+    for figure in doctree.findall(nodes.figure):
+        for path in drawings_of(figure):
+            app.env.note_dependency(str(path))
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.add_post_transform(InlineFigures)
+    app.connect("doctree-read", depend_on_drawings)
+    app.connect("doctree-resolved", number_figures_of_chapters)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,88 @@
+"""Folds: what a chapter hides until one asks for it, and what each fold says that it hides."""
+
+import ast
+import re
+
+import in_page
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput, visit_HideCellInput
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+from statements import HEAD
+
+
+def fold_with_solution(app: Sphinx, doctree: nodes.document) -> None:
+    """A hidden cell right behind a solution, <details> in Markdown, goes to its end and needs no fold of its own."""
+    for cell in list(doctree.findall(nodes.container)):
+        end = cell.previous_sibling() if cell.get("hide_mode") == "all" else None
+        if isinstance(end, nodes.raw) and end.astext().strip() == "</details>":
+            before = cell.parent[: cell.parent.index(end)]
+            folds = [raw.astext() for raw in before if isinstance(raw, nodes.raw) and "<details" in raw.astext()]
+            if folds and "<summary>Solution" in folds[-1]:
+                del cell["hide_mode"]
+                cell.parent.remove(cell)
+                end.parent.insert(end.parent.index(end), cell)
+
+
+def name_solutions(app: Sphinx, doctree: nodes.document) -> None:
+    """A page has several folds "Solution"; read aloud, each says whose it is."""
+    exercise = ""
+    for node in doctree.findall(lambda node: isinstance(node, nodes.block_quote | nodes.raw)):
+        if isinstance(node, nodes.block_quote) and "rb-exercise" in node["classes"]:
+            exercise = HEAD.match(next(node.findall(nodes.strong)).astext())[2]
+        elif isinstance(node, nodes.raw) and exercise:
+            text = re.sub(
+                r"<summary>(Solution|Hint)</summary>",
+                rf'<summary aria-label="\1 of exercise {exercise}">\1</summary>',
+                node.astext(),
+            )
+            node.rawsource, node[:] = text, [nodes.Text(text)]
+
+
+def name_cells(app: Sphinx, doctree: nodes.document) -> None:
+    """A hidden cell says what it is; the call that draws a figure goes below the figure, into a fold of its own."""
+    for cell in doctree.findall(nodes.container):
+        if cell.get("nb_element") != "cell_code" or not cell.children:
+            continue
+        code = cell[0]
+        source = next((block.astext() for block in code.findall(nodes.literal_block)), "")
+        if cell.get("hide_mode") == "input" and cell["prompt_show"] == "Show code cell {type}":
+            lines = source.strip().splitlines()
+            size = f"({len(lines)} lines)" if len(lines) > 1 else "(1 line)"
+            what = "setup" if is_setup(source) else "code"
+            cell["prompt_show"] = f"Setup {size}" if what == "setup" else f"Show the code {size}"
+            cell["prompt_hide"] = f"Hide the {what}"
+        elif len(cell) > 1 and draws(source):
+            cell.remove(code)
+            begin = '<details class="rb-source"><summary>Code of this figure</summary>'
+            cell += [nodes.raw("", begin, format="html"), code, nodes.raw("", "</details>", format="html")]
+
+
+def is_setup(source: str) -> bool:
+    """Whether a cell prepares the notebook: most of its statements, or its first lines, are for that."""
+    kinds = [isinstance(statement, ast.Import | ast.ImportFrom) for statement in in_page.statements(source)]
+    return source.startswith("%matplotlib") or 2 * sum(kinds) > len(kinds)
+
+
+def draws(source: str) -> bool:
+    """Whether a cell only asks for a figure or a piece: figures.rotation.draw_aliases()."""
+    match in_page.statements(source):
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="figures")))))]:
+            return True
+    return False
+
+
+def visit_fold(writer: HTML5Translator, node: HideCodeCellNode) -> None:
+    """Without the label "Toggle hidden content", which is read in the place of the words that one sees."""
+    begin = len(writer.body)
+    visit_HideCellInput(writer, node)
+    writer.body[begin:] = [part.replace(' aria-label="Toggle hidden content"', "") for part in writer.body[begin:]]
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
+    app.connect("doctree-read", fold_with_solution)
+    app.connect("doctree-read", name_solutions, priority=900)  # when statements are read, and cells in their folds
+    app.connect("doctree-read", name_cells, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

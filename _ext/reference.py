@@ -1,0 +1,16 @@
+"""The reference, by sphinx.ext.autodoc with torch mocked; here is how the docstrings' Markdown is read."""
+
+import re
+
+from sphinx.application import Sphinx
+
+
+def read_markdown(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """A bar is a bar, as in |q|, and no substitution; words in backticks are code, or links (`default_role`)."""
+    lines[:] = [line if line.lstrip().startswith(">>>") else re.sub(r"\|", r"\\|", line) for line in lines]
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the part."""
+    app.connect("autodoc-process-docstring", read_markdown)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,66 @@
+// TeX to MathML by Temml: in Node when the book is built (formulas.py), and in the page for what a live cell finds.
+// Letters of queries, keys and scores get a class each, and long formulas places to break.
+const COLOURS = { q: "rb-q", Q: "rb-q", "𝐪": "rb-q", k: "rb-k", K: "rb-k", "𝐤": "rb-k", g: "rb-s", S: "rb-s" };
+const MACROS = { "\\mathit": "\\class{rb-plain}{#1}" }; // one of these letters where it means something else
+const WIDE = 30; // in characters: about what fits beside a number on a phone
+
+export function mathml(temml, tex, display) {
+  const options = { displayMode: display, throwOnError: true, trust: true, macros: { ...MACROS } };
+  const math = temml.__renderToMathMLTree(tex.replace(/^\s*\\displaystyle/, ""), options);
+  colour(math);
+  const parts = breakable(inner(math));
+  if (parts.length > 1) {
+    math.children = parts.map((part) => new math.constructor("mrow", part));
+    math.classes.push("rb-parts");
+    delete math.style.display;
+  }
+  return math.toMarkup();
+}
+
+// Children of a node; Temml keeps some in fragments, which leave no trace in the page.
+const children = (node) => node.children?.flatMap((one) => (one.type || one.text !== undefined ? [one] : children(one))) ?? [];
+const sign = (node) => (node?.type === "mo" ? children(node)[0]?.text : undefined);
+const inner = (math) => {
+  const [row, more] = children(math);
+  return !more && row?.type === "mrow" ? children(row) : children(math);
+};
+
+function colour(node, parent) {
+  if (node.classes?.includes("rb-plain")) return;
+  const letter = node.type === "mi" && !node.attributes.mathvariant && children(node)[0]?.text;
+  const isSum = letter === "S" && parent.type.startsWith("msub") && children(parent)[0] === node; // the partial sums S_j
+  if (COLOURS[letter] && !isSum) node.classes.push(COLOURS[letter]);
+  children(node).forEach((child) => colour(child, node));
+}
+
+// About how many characters a formula is wide.
+function width(node) {
+  if (node.text !== undefined) return [...node.text].length;
+  const [first = 0, ...others] = children(node).map(width);
+  if (node.type === "mspace") return 2 * (parseFloat(node.attributes.width) || 0);
+  if (/^msu[bp]/.test(node.type)) return first + 0.7 * Math.max(...others);
+  if (/^(mfrac|m?under|mover|munderover|mtable)$/.test(node.type)) return Math.max(first, ...others);
+  return others.reduce((sum, one) => sum + one, first);
+}
+
+// A long formula in parts: it may break behind a gap and, in a part that is still long, before a relation or a sum.
+function breakable(nodes) {
+  const size = (part) => part.reduce((sum, node) => sum + width(node), 0);
+  const isRelation = (node) => /^[=<>≈≤≥≠≡→⟶≪≫∼⇔⟺⇒]$/.test(sign(node) ?? "");
+  const isSum = (node, before) => /^[+−]$/.test(sign(node) ?? "") && before.type !== "mo";
+  const cut = (part, here) => part.reduce((made, node, i) => {
+    if (i === 0 || here(node, part[i - 1])) made.push([]);
+    made.at(-1).push(node);
+    return made;
+  }, []);
+  if (size(nodes) <= WIDE) return [nodes];
+  return cut(nodes, (_, before) => before.type === "mspace" && parseFloat(before.attributes.width) >= 1).flatMap((part) =>
+    size(part) <= WIDE ? [part] : cut(part, (node, before) => isRelation(node) || isSum(node, before)).map(begun),
+  );
+}
+
+// What begins with a sign would take it for the sign of a number.
+function begun(part) {
+  if (part[0].type === "mo") part[0].attributes.form = "infix";
+  return part;
+}

@@ -1,0 +1,48 @@
+"""One style sheet for all pages: the theme's, the extensions' and the book's, less what no page uses, by PurgeCSS."""
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+from formulas import FETCHED, NODE
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+STATIC = Path(__file__).parent / "static"
+SHEETS = (
+    "basic.css",
+    "styles/pydata-sphinx-theme.css",
+    "pygments.css",
+    "styles/sphinx-book-theme.css",
+    "copybutton.css",
+    "mystnb.*.css",
+    "Temml-STIX2.css",
+    *("rope_book.css", "symbols.css", "head.css", "live.css", "predict.css", "search.css"),
+)
+PURGECSS = FETCHED / "node_modules" / "purgecss" / "lib" / "purgecss.js"
+
+
+def name_version(app: Sphinx, config: Config) -> None:
+    """What pages say behind the sheet's name, so that no browser shows an old one."""
+    text = b"".join(path.read_bytes() for path in sorted(STATIC.glob("*.css")))
+    config.html_context["styles_version"] = hashlib.sha256(text).hexdigest()[:8]
+
+
+def write_sheet(app: Sphinx, exception: Exception | None) -> None:
+    """_static/book.css, when all pages are there; while one watches, only after a change of style."""
+    if exception is None and app.config.html_theme == "sphinx_book_theme":
+        pages = Path(app.outdir)
+        sheets = [path for name in SHEETS for path in sorted((pages / "_static").glob(name))]
+        newest = max(path.stat().st_mtime for path in STATIC.glob("*.css"))
+        if app.tags.has("watch") and newest < (pages / "_static" / "book.css").stat().st_mtime:
+            return
+        command = [NODE, Path(__file__).parent / "styles.mjs", PURGECSS.as_uri(), pages, *sheets]
+        css = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+        (pages / "_static" / "book.css").write_text(css, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.connect("config-inited", name_version)
+    app.connect("build-finished", write_sheet, priority=900)  # when all pages are written, those of the pieces too
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,97 @@
+"""Notebooks that run in an empty folder: those behind the download buttons carry the code that they import."""
+
+import base64
+import io
+import json
+import re
+import sys
+import tempfile
+import zipfile
+from modulefinder import ModuleFinder
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parent.parent
+
+
+def imports_of(notebook: dict) -> ModuleFinder:
+    """The modules that the notebook imports, directly or through one another: the book's found, all others missing."""
+    code = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as script:
+        script.write(re.sub(r"^%.*", "", code, flags=re.MULTILINE))
+        script.flush()
+        finder = ModuleFinder(path=[str(ROOT)])
+        finder.run_script(script.name)
+    return finder
+
+
+def needs(finder: ModuleFinder) -> list[str]:
+    """What has to be installed, beside the notebook's own IPython."""
+    found, missing = ({name.split(".")[0] for name in names} for names in (finder.modules, finder.badmodules))
+    return sorted(missing - found - sys.stdlib_module_names - {"IPython"})
+
+
+def files_of(finder: ModuleFinder) -> dict[str, bytes]:
+    """What is needed of the book, by path."""
+    files = (Path(module.__file__) for module in finder.modules.values() if module.__file__)
+    paths = {path for path in files if path.is_relative_to(ROOT)}
+    for reader, folder in (("results.py", "results"), ("experiments.py", "trained")):
+        if ROOT / "lab" / reader in paths:
+            paths.update((ROOT / "lab" / folder).glob("*.[jmn]*"))  # data, and whose it is
+    return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
+
+
+def gains(notebook: dict) -> bool:
+    """Whether a GPU would show more: a cell that measures time does it there."""
+    measured = [cell for cell in notebook["cells"] if "nbval-ignore-output" in cell["metadata"].get("tags", [])]
+    return any("default_device" in "".join(cell["source"]) for cell in measured)
+
+
+def travelling_cell(notebook: dict) -> dict:
+    """A first cell that carries what the notebook imports as a zip archive which Python imports from."""
+    buffer, finder = io.BytesIO(), imports_of(notebook)
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in files_of(finder).items():
+            info = zipfile.ZipInfo(name)  # a fixed date: the same bytes in each build
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED, compresslevel=9)
+    gpu = "; with one, it measures its times there" if gains(notebook) else ""
+    lines = [
+        "# The code of the book travels in this cell, zipped (MIT). Nothing that is installed is changed:",
+        "# Python imports the book's modules from a folder that goes when the session ends.",
+        f"# The notebook needs {', '.join(needs(finder))}. It needs no network and no GPU{gpu}.",
+        "import base64, pathlib, sys, tempfile",
+        "",
+        "book_folder = tempfile.TemporaryDirectory()",
+        'archive = pathlib.Path(book_folder.name, "book.zip")',
+        f'archive.write_bytes(base64.b64decode("{base64.b64encode(buffer.getvalue()).decode()}"))',
+        "sys.path.insert(0, str(archive))",
+    ]
+    source = [line + "\n" for line in lines[:-1]] + lines[-1:]
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "book-code",
+        "metadata": {"tags": ["hide-input"], "jupyter": {"source_hidden": True}},
+        "outputs": [],
+        "source": source,
+    }
+
+
+def pack_notebooks(app: Sphinx, exception: Exception | None) -> None:
+    """Replace the notebooks behind the download buttons by copies that carry the library."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        if notebook["cells"][0].get("id") != "book-code":
+            if gains(notebook):
+                notebook["metadata"]["accelerator"] = "GPU"  # Colab then asks for one
+            notebook["cells"].insert(0, travelling_cell(notebook))
+            path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect the parts."""
+    app.connect("build-finished", pack_notebooks)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
