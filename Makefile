@@ -57,7 +57,7 @@ notebook: $(VENV)/test.stamp  ## open the chapters in JupyterLab
 chapters: $(VENV)/test.stamp  ## re-run all chapters, or NAME=05, and store them in canonical form
 	@$(BIN)/ruff format --quiet chapters
 	@$(BIN)/python -m chapters $(NAME)
-	@$(BIN)/python -m tools.source_map
+	@$(BIN)/python -m tools.lists
 
 figures: $(VENV)/test.stamp  ## draw all figures, or NAME=draw_decay_bound, into figures/out
 	@$(BIN)/python -m figures $(NAME)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 FIGURES = Path(__file__).parent.parent / "figures" / "out"

@@ -1,4 +1,4 @@
-"""The head of a page: its description, what a shared link shows, when its scripts come, buttons that lead to this book."""
+"""The head of a page: its description, what a shared link shows, its scripts, and buttons that lead to this book."""
 
 import html
 import re

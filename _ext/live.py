@@ -1,7 +1,7 @@
 """Proofs that run in the page: their controls, and the Python that the pages bring along.
 
-`make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (pack.py). What runs in the page: in_page.py, live.js and live_worker.js. A page loads none of
-them before the first click, for which try.js waits.
+`make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (pack.py). What runs in the
+page: in_page.py, live.js and live_worker.js. A page loads none of them before the first click, for which try.js waits.
 """
 
 import html

@@ -6,7 +6,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 PARTS = (
-    "head", "styles", "foot", "statements", "theorem_index", "counts", "formulas", "drawings", "pieces", "folds",
+    "head", "styles", "foot", "statements", "formulas", "drawings", "pieces", "folds",
     "predict", "live", "languages", "bibliography", "search", "reference", "travelling",
 )  # fmt: skip
 

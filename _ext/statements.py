@@ -1,6 +1,6 @@
 """Statements and exercises: quotes that begin with "**Theorem 4.1 (name).**", their marks, and links to them.
 
-What a page states and names is kept as plain data in its metadata; links, index and counts are made when all are read.
+What a page states is kept as plain data in its metadata; links are made when all pages are read.
 """
 
 import re
@@ -40,15 +40,13 @@ class Statement(NamedTuple):
     number: str
     name: str
     anchor: str
-    mark: str
-    sentence: list[tuple[str, str]]  # the first one, in pieces: ("text", "For every "), ("math", "d")
 
 
 # -- Reading a page ----------------------------------------------------------------------------------------------------
 
 
 def mark_quotes(app: Sphinx, doctree: nodes.document) -> None:
-    """Give quotes with a known head a class, an anchor and a badge; remember what is stated and what is named."""
+    """Give quotes with a known head a class, an anchor and a badge; remember what is stated."""
     join_lines(doctree)
     found = []
     for quote in doctree.findall(nodes.block_quote):
@@ -63,11 +61,15 @@ def mark_quotes(app: Sphinx, doctree: nodes.document) -> None:
             quote["ids"].append(anchor)
             quote["classes"] += ["rb-statement", f"rb-{kind.lower()}"]
             head["classes"].append("rb-head")
-            mark = mark_behind(head) if kind in INDEXED else ""
-            found.append(Statement(kind, number, name, anchor, mark, first_sentence(quote)))
+            if kind in INDEXED:
+                mark_behind(head)
+            found.append(Statement(kind, number, name, anchor))
     metadata = app.env.metadata[app.env.docname]
     metadata["statements"] = found
-    metadata["names"] = {(kind, number) for text in open_texts(doctree) for *_, kind, number in named_in(text)}
+    slugs = {
+        one.anchor: (0, one.anchor, f"{one.kind} {one.number}") for one in found
+    }  # for links page.ipynb#theorem-4-1
+    metadata.setdefault("myst_slugs", {}).update(slugs)
 
 
 def join_lines(doctree: nodes.document) -> None:
@@ -77,47 +79,22 @@ def join_lines(doctree: nodes.document) -> None:
         element[:] = [node for is_text, run in runs for node in ([nodes.Text("".join(run))] if is_text else run)]
 
 
-def mark_behind(head: nodes.strong) -> str:
+def mark_behind(head: nodes.strong) -> None:
     """The emphasized mark behind a head, which becomes a badge; a warning if there is none."""
     behind = head.parent[head.parent.index(head) + 1 :]
     first = next((node for node in behind if node.astext().strip()), nodes.Text(""))
     mark = " ".join(first.astext().split())
     if isinstance(first, nodes.emphasis) and mark in MARKS:
         first.replace_self(badge(mark))
-        return mark
-    expected = ", ".join(f"*{mark}*" for mark in MARKS)
-    warn(f"{head.astext()} has no mark. The first words behind the head must be one of {expected}", head)
-    return ""
+    else:
+        expected = ", ".join(f"*{mark}*" for mark in MARKS)
+        warn(f"{head.astext()} has no mark. The first words behind the head must be one of {expected}", head)
 
 
 def badge(mark: str) -> nodes.inline:
     """The words of a mark in a frame. Its full stop is not shown, but read aloud and copied."""
     stop = nodes.inline("", ".", classes=["visually-hidden"])
     return nodes.inline("", mark.removesuffix("."), stop, classes=["rb-mark", f"rb-mark-{MARKS[mark]}"])
-
-
-def first_sentence(quote: nodes.block_quote) -> list[tuple[str, str]]:
-    """The pieces of a statement, without head and mark, up to its first full stop."""
-    sentence = []
-    for kind, text in (piece for block in quote for piece in (*pieces(block), ("text", " "))):
-        end = re.search(r"(?<!e\.g)(?<!i\.e)[.!?](?=\s|$)" if kind == "text" else r"\.$", text)
-        sentence.append((kind, text[: end.end()] if end else text))
-        if end:
-            break
-    return sentence
-
-
-def pieces(node: nodes.Node) -> Iterator[tuple[str, str]]:
-    """Text and inline elements of a node in their order; a displayed equation is a piece of mathematics like others."""
-    if isinstance(node, nodes.Text):
-        yield "text", node.astext()
-    elif isinstance(node, nodes.math | nodes.math_block):
-        yield "math", re.sub(r"\\tag\{.*?\}", "", node.astext()).strip()
-    elif isinstance(node, nodes.emphasis | nodes.literal):
-        yield node.tagname, node.astext()
-    elif not {"rb-head", "rb-mark"} & set(node["classes"]):
-        for child in node.children:
-            yield from pieces(child)
 
 
 def open_texts(node: nodes.Element, *closed: type[nodes.Node]) -> Iterator[nodes.Text]:

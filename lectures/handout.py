@@ -7,14 +7,14 @@ The sheet becomes a PDF where there is a Chromium and playwright; elsewhere prin
 
 import base64
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 from lectures import questions
+from lectures.pages import math_style, with_formulas
+from tools.chromium import chromium
 
 FOLDER = Path(__file__).parent
 OUT = FOLDER.parent / "build" / "handout"
-MATHJAX = '{tex: {inlineMath: [["\\\\(", "\\\\)"]]}, options: {enableMenu: false}, svg: {fontCache: "global"}}'
 SHEET = """
 @page { size: A4; margin: 13mm 15mm; }
 html { color: #000; background: #fff; }
@@ -25,9 +25,8 @@ hr + h2 { margin-top: 0; }
 p { margin: 1.3mm 0; }
 img { display: block; width: 112mm; margin: 1mm auto 0; }
 p:has(> img) + p { text-align: center; }
-mjx-container { font-size: 92% !important; }
-mjx-container[display=true] { margin: 1mm 0 1.4mm !important; }
-mjx-container svg g { stroke: none; }
+math { font-size: 1.08em; }
+math.tml-display { margin: 1mm 0 1.4mm; }
 table { border-collapse: collapse; width: 100%; font-size: 9pt; }
 th, td { text-align: left; vertical-align: top; padding: .9mm 2mm; border-bottom: .2mm solid #999; }
 th:first-child, th:last-child { min-width: 5mm; }
@@ -50,14 +49,11 @@ details p { margin: 0; padding: 0 .8rem .7rem; }
 
 
 def document(title: str, body: str, style: str) -> str:
-    """A page that is a single file, with MathJax from the package that the book takes it from."""
-    package = Path(find_spec("sphinx-mathjax-offline").origin).parent
-    mathjax = (package / "static" / "mathjax" / "tex-svg.js").read_text(encoding="utf-8")
+    """A page that is a single file."""
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-        f'<meta name="viewport" content="width=device-width">\n<style>{style}</style>\n'
-        f"<script>window.MathJax = {MATHJAX}</script>\n<script>{mathjax}</script>\n</head>\n"
-        f"<body>\n{body}</body>\n</html>\n"
+        f'<meta name="viewport" content="width=device-width">\n<style>{math_style()}{style}</style>\n</head>\n'
+        f"<body>\n{with_formulas(body)}</body>\n</html>\n"
     )
 
 
@@ -74,16 +70,9 @@ def handout() -> str:
 
 def pdf(page: str) -> bytes:
     """The page as Chromium prints it."""
-    from playwright.sync_api import sync_playwright
-
-    from tests.browsing import CHROMIUM, FLAGS
-
-    if CHROMIUM is None:
-        raise FileNotFoundError("there is no Chromium here (on Debian install the package chromium)")
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS) as browser:
+    with chromium() as browser:
         tab = browser.new_page()
         tab.set_content(page)
-        tab.evaluate("MathJax.startup.promise")
         return tab.pdf(prefer_css_page_size=True, print_background=True)
 
 

@@ -72,7 +72,7 @@ def questions() -> list[Question]:
 
 
 def to_html(text: str, *, inline: bool = False) -> str:
-    r"""Markdown with tables and formulas as HTML; MathJax, here and in Moodle, reads \(..\) and \[..\]."""
+    r"""Markdown with tables and formulas as HTML; Moodle and pages.with_formulas read \(..\) and \[..\]."""
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, allow_space=False)
     for name, form in (("math_inline", r"\({}\)"), ("math_block", "<p>\\[{}\\]</p>\n")):

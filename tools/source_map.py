@@ -1,6 +1,4 @@
-"""Write chapters/source_map.md: for each passage of the five documents the places that cover and correct it.
-
-    python -m tools.source_map
+"""The source map: for each passage of the five documents the places that cover and correct it (see tools.lists).
 
 chapters/documents.json lists the passages. A cell of a notebook says in its metadata which of them its section covers,
 {"covers": ["A 3.2a", "E 2.1c"]}; a cell of the page of claims says what it corrects, with "corrects". The section is
@@ -87,7 +85,3 @@ def page() -> str:
         raise ValueError("; ".join(wrong))
     words = PAGE.read_text(encoding="utf-8").partition("\n## ")[0].rstrip("\n")
     return f"{words}\n{tables(documents, declarations)}"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -8,7 +8,6 @@ and the live demo, cleared and done.
 import base64
 import html
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +18,16 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from lectures.homework.__main__ import carrying, with_solution, without_solution
+from lectures.pages import math_style, with_formulas
 from lectures.questions import questions
+from tools.chromium import chromium
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
 PAGES = ROOT / "_build" / "html"
 OUT = PAGES / "lectures"  # beside the pages, so that links to chapters work from disk and from a server
 PLANS = yaml.safe_load((FOLDER / "plans.yaml").read_text(encoding="utf-8"))
-MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg-full.js"
-TEX = (
-    r"MathJax = {tex: {packages: {'[+]': ['html']}, macros: {Q: ['\\class{q}{#1}', 1], K: ['\\class{k}{#1}', 1],"
-    r" S: ['\\class{s}{#1}', 1]}}, svg: {fontCache: 'none'}, options: {enableMenu: false}}"
-)
+MACROS = {r"\Q": r"\class{q}", r"\K": r"\class{k}", r"\S": r"\class{s}"}  # colours of query, key and score
 PATTERNS = {
     "notes": r"(?s)<!-- (\d+) min\. (.*?)-->",
     "source": r"(?m)^Source: (.*)$",
@@ -96,12 +93,13 @@ def figure(path: str, size: str) -> str:
 
     drawn = functions("draw_")[Path(path).stem]()
     drawn.set_size_inches(*map(float, size.split(" x ")))
-    text = re.sub(r"@media\(prefers-color-scheme:dark\)\{.*?\}\}", "", svg(drawn, outlines=True)).replace("currentColor", "#000")
+    text = re.sub(r"@media\(prefers-color-scheme:dark\)\{.*?\}\}", "", svg(drawn, outlines=True))
+    text = text.replace("currentColor", "#000")
     return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
 
 
 def markdown() -> MarkdownIt:
-    """Markdown to HTML: figures inside, formulas as MathJax reads them."""
+    """Markdown to HTML: figures inside, formulas for with_formulas."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table").use(dollarmath_plugin)
     rules = parser.renderer.rules
     rules["math_inline"] = lambda tokens, i, *_: rf"\({html.escape(tokens[i].content)}\)"
@@ -151,12 +149,12 @@ def pieces(text: str) -> str:
 
 
 def page(name: str) -> str:
-    """A lecture, with formulas not drawn yet."""
-    body = sections(name)
+    """A lecture."""
+    body = with_formulas(sections(name), MACROS)
     style, script = ((FOLDER / f"slide.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>'
-        f"{PLANS[name]['title']}</title>\n<style>{style}</style></head>\n"
+        f"{PLANS[name]['title']}</title>\n<style>{math_style()}{style}</style></head>\n"
         f"<body><main>{body}</main>{pieces(body)}\n<script>{script}</script></body></html>\n"
     )
 
@@ -164,28 +162,11 @@ def page(name: str) -> str:
 # -- Files -------------------------------------------------------------------------------------------------------------
 
 
-def typeset(browser, text: str) -> str:
-    """With its formulas as drawings, so that no script is needed for them."""
-    mathjax = next(folder / MATHJAX for folder in map(Path, sys.path) if (folder / MATHJAX).exists())
-    tab = browser.new_page()
-    tab.set_content(re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL))
-    tab.evaluate(TEX)
-    tab.add_script_tag(path=mathjax)
-    tab.evaluate("MathJax.startup.promise")
-    wrong = tab.locator("mjx-merror, [data-mml-node=merror]").evaluate_all("all => all.map(one => one.outerHTML)")
-    assert wrong == [], wrong
-    tab.evaluate("for (const script of document.querySelectorAll('script')) script.remove()")
-    drawn = tab.evaluate("[document.head.innerHTML, document.querySelector('main').innerHTML]")
-    tab.close()
-    text = re.sub("<head>.*</head>", lambda _: f"<head>{drawn[0]}</head>", text, flags=re.DOTALL)
-    return re.sub("<main>.*</main>", lambda _: f"<main>{drawn[1]}</main>", text, flags=re.DOTALL)
-
-
 def lectures(browser, out: Path) -> None:
     """Each lecture as a page, as PDF, and its notes."""
     out.mkdir(parents=True, exist_ok=True)
     for name in PLANS:
-        text = typeset(browser, page(name))
+        text = page(name)
         (out / f"{name}.html").write_text(text, encoding="utf-8")
         for suffix, kind in ((".pdf", ""), ("-notes.pdf", "paper")):
             tab = browser.new_page()
@@ -222,13 +203,7 @@ def linked_from(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    from playwright.sync_api import sync_playwright
-
-    from tests.browsing import CHROMIUM, FLAGS
-
-    if CHROMIUM is None:
-        sys.exit("Error: there is no Chromium here, which draws the slides (on Debian install the package chromium)")
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS) as running:
+    with chromium() as running:
         lectures(running, OUT)
     demo(OUT)
     linked_from(PAGES / "chapters" / "teach_it.html")

@@ -39,7 +39,7 @@ function notes() {
   speaker = window.open("", "notes", "width=700,height=800");
   if (!speaker) return;
   speaker.document.title = "Notes";
-  speaker.document.head.innerHTML = "<style>body{font:24px/1.4 sans-serif;margin:1em}mjx-assistive-mml{display:none}</style>";
+  speaker.document.head.innerHTML = "<style>body{font:24px/1.4 sans-serif;margin:1em}</style>";
   speaker.onkeydown = key;
   tell();
 }

@@ -1,10 +1,9 @@
-"""The built pages to take along: python _ext/take_away.py pdf, one file to read and print, or zip, to open from disk.
+"""The built pages to take along: python -m tools.take_away pdf, one file to read and print, or zip, to open from disk.
 
 The PDF is printed by the browser of the tests, so its equations, figures and colours are those of the pages.
 """
 
 import html
-import json
 import re
 import sys
 import tempfile
@@ -12,7 +11,9 @@ import zipfile
 from pathlib import Path
 
 import yaml
-from foot import citation
+
+from _ext.foot import citation
+from tools.chromium import chromium
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "_build" / "html"
@@ -81,7 +82,6 @@ def whole_book(browser, listed: list[tuple[str, list[str]]]) -> str:
     """All pages as one page of HTML, with a title page and contents."""
     names = [name for _, part in listed for name in part]
     page = browser.new_page(color_scheme="light", reduced_motion="reduce")
-    page.route("**/tex-svg.js*", lambda route: route.abort())  # equations are set once, in the whole book
     taken = {}
     for name in names:
         page.goto((PAGES / "chapters" / f"{name}.html").as_uri(), wait_until="load")
@@ -94,11 +94,9 @@ def whole_book(browser, listed: list[tuple[str, list[str]]]) -> str:
     inside = "".join(
         f'<article class="bd-article rb-page" id="{name}">{one["content"]}</article>' for name, one in taken.items()
     )
-    mathjax = json.dumps({"options": {"processHtmlClass": "math"}, "svg": {"fontCache": "global"}})
     return (
         f'<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{TITLE}</title>{links}'
-        f"<style>{STYLE}</style><script>MathJax = {mathjax}</script>"
-        f'<script defer src="{(PAGES / "_static" / "tex-svg.js").as_uri()}"></script></head>'
+        f"<style>{STYLE}</style></head>"
         f'<body><div class="bd-main"><div class="bd-content"><div class="bd-article-container">'
         f"{title_page()}{contents(listed, taken)}{inside}</div></div></div></body></html>"
     )
@@ -163,7 +161,6 @@ def print_book(browser) -> bytes:
         page = browser.new_page(color_scheme="light")
         page.set_default_timeout(300_000)
         page.goto(file.as_uri(), wait_until="load")
-        page.evaluate("MathJax.startup.promise.then(() => {})")
         pdf = b""
         for _ in range(2):
             pdf = page.pdf(prefer_css_page_size=True, print_background=True, outline=True, tagged=True)
@@ -176,14 +173,8 @@ def print_book(browser) -> bytes:
 
 def write_pdf() -> Path:
     """The whole book, where there is a Chromium."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from browsing import CHROMIUM, FLAGS
-    from playwright.sync_api import sync_playwright
-
-    if CHROMIUM is None:
-        sys.exit("Error: no Chromium found, which prints the PDF (on Debian install the package chromium)")
     path = OUT / f"{NAME}.pdf"
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS) as browser:
+    with chromium() as browser:
         path.write_bytes(print_book(browser))
     return path
 

@@ -1,0 +1,33 @@
+"""What lectures need of a page that is a single file: its formulas set, and the font that shows them."""
+
+import base64
+import html
+import re
+
+from _ext.formulas import FETCHED, mathml
+
+FORMULA = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
+
+
+def with_formulas(page: str, macros: dict[str, str] | None = None) -> str:
+    r"""HTML in which \(..\) and \[..\] became MathML; macros are words that stand for others, {"\\Q": "\\class{q}"}."""
+
+    def formula(match: re.Match) -> str:
+        tex = html.unescape(match[1] or match[2])
+        for macro, words in (macros or {}).items():
+            tex = re.sub(re.escape(macro) + r"(?![a-zA-Z])", lambda _, words=words: words, tex)
+        return mathml(tex, display=match[1] is None)
+
+    return FORMULA.sub(formula, page)
+
+
+def math_style() -> str:
+    """The style of formulas, with their font inside."""
+    css = (FETCHED / "static" / "Temml-STIX2.css").read_text(encoding="utf-8")
+    theta = '@font-face { font-family: STIX2; src: url("./theta.woff2"); unicode-range: U+1D703; }'
+
+    def inside(match: re.Match) -> str:
+        data = base64.b64encode((FETCHED / "static" / match[1]).read_bytes()).decode()
+        return f"url(data:font/woff2;base64,{data})"
+
+    return re.sub(r"""url\(["']\./([\w-]+\.woff2)["']\)""", inside, css + theta)
