@@ -1,4 +1,4 @@
-"""The bibliography: each entry has the name that the text calls it by, and its papers are links."""
+"""The bibliography: each entry has the name that the text calls it by, and links reach it."""
 
 import re
 from collections.abc import Iterator
@@ -11,11 +11,8 @@ from pybtex.style.labels import BaseLabelStyle
 from pybtex.style.sorting import BaseSortingStyle
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util.nodes import NodeMatcher
 from sphinx.writers.html5 import HTML5Translator
 
-PAPER = re.compile(r"\barXiv:(\d{4}\.\d{4,5})|\bdoi:(10\.\d+/[^\s,;]*[^\s,;.])", re.IGNORECASE)
 YEAR = re.compile(r"(\d{4})\D*$")
 
 
@@ -60,28 +57,6 @@ class Named(Style):
     default_sorting_style = ByName
 
 
-class LinkPapers(SphinxPostTransform):
-    """In the bibliography, arXiv:2104.09864 and a doi become links to the paper."""
-
-    default_priority = 300
-
-    def run(self, **kwargs) -> None:
-        for entry in self.document.findall(NodeMatcher(nodes.citation)):
-            for text in list(entry.findall(nodes.Text)):
-                if not isinstance(text.parent, nodes.reference | nodes.label) and (parts := linked(text.astext())):
-                    text.parent.replace(text, parts)
-
-
-def linked(text: str) -> list[nodes.Node]:
-    """The text in parts, its papers as links; nothing if it names none."""
-    parts, done = [], 0
-    for match in PAPER.finditer(text):
-        address = f"https://arxiv.org/abs/{match[1]}" if match[1] else f"https://doi.org/{match[2]}"
-        parts += [nodes.Text(text[done : match.start()]), nodes.reference("", match[0], refuri=address)]
-        done = match.end()
-    return [*parts, nodes.Text(text[done:])] if parts else []
-
-
 def bibliography_anchors(app: Sphinx, env: BuildEnvironment) -> None:
     """Tell MyST which entries the bibliography has, so that links reach them and a link to no entry is a warning."""
     bibliography = env.get_domain("cite")
@@ -101,6 +76,5 @@ def setup(app: Sphinx) -> dict:
     """Connect the parts."""
     register_plugin("pybtex.style.formatting", "named", Named)
     app.add_node(nodes.citation, override=True, html=(visit_citation, HTML5Translator.depart_citation))
-    app.add_post_transform(LinkPapers)
     app.connect("env-updated", bibliography_anchors)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

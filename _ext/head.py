@@ -2,6 +2,7 @@
 
 import html
 import re
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -58,9 +59,11 @@ def let_scripts_wait(app: Sphinx, pagename: str, templatename: str, context: dic
     """Scripts wait for the text. The theme's settings in the page are for what the book does not have."""
     if pagename != "search":
         names = [script for script in context["script_files"] if script.filename]
-        context["script_files"] = [one for one in names if str(one.filename) not in NOT_NEEDED]
-        for script in context["script_files"]:
-            script.attributes["defer"] = "defer"
+        context["script_files"] = [
+            type(one)(one.filename, priority=one.priority, **one.attributes | {"defer": "defer"})
+            for one in names
+            if Path(one.filename).name not in NOT_NEEDED
+        ]
 
 
 def setup(app: Sphinx) -> dict:

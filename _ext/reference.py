@@ -12,5 +12,7 @@ def read_markdown(app: Sphinx, what: str, name: str, obj: object, options: objec
 
 def setup(app: Sphinx) -> dict:
     """Connect the part."""
+    app.setup_extension("sphinx.ext.autodoc")
+    app.setup_extension("sphinx.ext.napoleon")
     app.connect("autodoc-process-docstring", read_markdown)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

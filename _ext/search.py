@@ -4,22 +4,18 @@ Sphinx's own search finds pages. Its page and its dialog stay; _static/places.js
 """
 
 import json
-import re
-import unicodedata
 from pathlib import Path
+from xml.etree import ElementTree
 
 from docutils import nodes
+from formulas import TAG, mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from statements import full_title, pages_in_order
 
-SIGNS = {
-    "langle": "⟨", "rangle": "⟩", "cdot": "·", "times": "×", "le": "≤", "ge": "≥", "ne": "≠", "neq": "≠", "sum": "Σ",
-    "prod": "Π", "in": "∈", "to": "→", "mapsto": "↦", "infty": "∞", "sqrt": "√", "approx": "≈", "equiv": "≡",
-    "dots": "…", "ldots": "…", "cdots": "…", "pm": "±", "top": "T", "mid": "|", "lvert": "|", "rvert": "|",
-    "cos": "cos", "sin": "sin", "exp": "exp", "log": "log", "max": "max", "min": "min", "det": "det", "arg": "arg",
-}  # fmt: skip
+TYPED = {"msub": "{}_{}", "msup": "{}^{}", "msubsup": "{}_{}^{}", "mfrac": "{}/{}", "mtd": "{} "}
+RELATIONS = set("=<>≈≤≥≠→↦∈")
 
 
 class Place:
@@ -93,26 +89,21 @@ def begins(node: nodes.Element, found: list[Place]) -> Place | None:
     return None
 
 
-def plain_math(text: str) -> str:
+def plain_math(tex: str) -> str:
     """Mathematics as it can be read in a line of text: \\theta_i becomes θ_i."""
-    text = re.sub(r"\\tag\{(.*?)\}", r" (\1)", text)
-    text = re.sub(r"\\(begin|end)\{\w+\*?\}", " ", text)
-    text = re.sub(r"\\([A-Za-z]+)", lambda match: sign(match[1]), text)
-    return " ".join(re.sub(r"\\.|[{}&$]", " " if "\\\\" in text else "", text).split())
-
-
-def sign(name: str) -> str:
-    """A Greek letter, a sign, or nothing for a command that only sets the type."""
-    size = "CAPITAL" if name[0].isupper() else "SMALL"
-    letter = name.removeprefix("var").upper()
-    return SIGNS.get(name) or unicodedata.normalize("NFC", _greek(size, letter))
-
-
-def _greek(size: str, letter: str) -> str:
+    number = "".join(f" ({tag})" for tag in TAG.findall(tex))
     try:
-        return unicodedata.lookup(f"GREEK {size} LETTER {letter}")
-    except KeyError:
-        return " " if letter in ("QUAD", "QQUAD") else ""
+        return " ".join(plain(ElementTree.fromstring(mathml(TAG.sub("", tex)))).split()) + number
+    except ValueError:  # of which the build warns when the page is written
+        return tex
+
+
+def plain(node: ElementTree.Element) -> str:
+    """The letters of a formula, with the signs that one would type between them."""
+    parts = [plain(child) for child in node]
+    if node.tag in TYPED:
+        return TYPED[node.tag].format(*parts)
+    return f" {node.text} " if node.text in RELATIONS else (node.text or "") + "".join(parts)
 
 
 # -- Writing the index -------------------------------------------------------------------------------------------------

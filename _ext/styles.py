@@ -1,4 +1,4 @@
-"""One style sheet for all pages: the theme's, the extensions' and the book's, less what no page uses, by PurgeCSS."""
+"""One style sheet for all pages: the theme's and the extensions', less what no page uses, by PurgeCSS; the book's."""
 
 import hashlib
 import subprocess
@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 STATIC = Path(__file__).parent / "static"
-SHEETS = (
+THEIRS = (
     "basic.css",
     "styles/pydata-sphinx-theme.css",
     "pygments.css",
@@ -17,8 +17,8 @@ SHEETS = (
     "copybutton.css",
     "mystnb.*.css",
     "Temml-STIX2.css",
-    *("rope_book.css", "symbols.css", "head.css", "live.css", "predict.css", "search.css"),
 )
+OWN = ("rope_book.css", "symbols.css", "head.css", "live.css", "predict.css", "search.css")
 PURGECSS = FETCHED / "node_modules" / "purgecss" / "lib" / "purgecss.js"
 
 
@@ -32,13 +32,14 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
     """_static/book.css, when all pages are there; while one watches, only after a change of style."""
     if exception is None and app.config.html_theme == "sphinx_book_theme":
         pages = Path(app.outdir)
-        sheets = [path for name in SHEETS for path in sorted((pages / "_static").glob(name))]
+        sheets = [path for name in THEIRS for path in sorted((pages / "_static").glob(name))]
         newest = max(path.stat().st_mtime for path in STATIC.glob("*.css"))
         if app.tags.has("watch") and newest < (pages / "_static" / "book.css").stat().st_mtime:
             return
         command = [NODE, Path(__file__).parent / "styles.mjs", PURGECSS.as_uri(), pages, *sheets]
         css = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
-        (pages / "_static" / "book.css").write_text(css, encoding="utf-8")
+        own = "".join((STATIC / name).read_text(encoding="utf-8") for name in OWN)
+        (pages / "_static" / "book.css").write_text(css + own, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict:

@@ -1,4 +1,4 @@
-"""Re-run chapters, store them in one form: python -m chapters [notebook]
+"""Re-run chapters, store them in one form: python -m chapters [05 ...]
 
 Running twice leaves git clean. Nothing is written if a cell fails. A cell
 that measures time (tag nbval-ignore-output) keeps its output; clear it to
@@ -60,8 +60,17 @@ def run(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or sorted(FOLDER.glob("*.ipynb")):
+    paths = sorted(FOLDER.glob("*.ipynb"))
+    for name in sys.argv[1:]:
+        stem = Path(name).stem
+        if not any(path.stem.startswith(stem) for path in paths):
+            known = ", ".join(path.stem for path in paths)
+            sys.exit(
+                f"Error: no chapter begins with {stem}; there are {known}"
+            )
+    asked = tuple(Path(name).stem for name in sys.argv[1:]) or ("",)
+    for path in (path for path in paths if path.stem.startswith(asked)):
         start = time.perf_counter()
-        print(f"{Path(name).name} ... ", end="", flush=True)
-        run(Path(name))
+        print(f"{path.name} ... ", end="", flush=True)
+        run(path)
         print(f"{time.perf_counter() - start:.0f} s")

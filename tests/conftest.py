@@ -1,6 +1,7 @@
-"""Shared by all tests: where things are, exact randomness, devices, the built pages."""
+"""Shared by all tests: where things are, exact randomness, devices, what stays together, what was skipped."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parent.parent
 HTML = ROOT / "_build" / "html"
-collect_ignore = ["record_transformers.py"]  # a program, for the environment of the benchmark
 CI = os.environ.get("CI") == "true"
 ACCELERATORS = {"cuda": torch.cuda, "mps": torch.backends.mps}
 
@@ -36,13 +36,27 @@ def html() -> Path:
     return HTML
 
 
-@pytest.fixture(scope="module")
-def browser():
-    from browsing import CHROMIUM, FLAGS  # not above: the library can be tested where no browser is
-    from playwright.sync_api import sync_playwright
+def luminance(colour):
+    """Of red, green and blue from 0 to 255 (WCAG 2.2)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (x / 255 for x in colour[:3])]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    if CHROMIUM is None:
-        assert not CI, "no Chromium found: install it, or the pages are not tested"
-        pytest.skip("no Chromium found (Debian: apt-get install chromium): the pages are not tested")
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS) as running:
-        yield running
+
+def contrast(*colours):
+    """Of two colours, at least 1; text needs 4.5 (WCAG 2.2, 1.4.3)."""
+    dark, light = sorted(map(luminance, colours))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file's tests stay with one worker, but where they say what they share."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """A line for each reason to skip, not for each test."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    for reason, number in reasons.items():
+        terminalreporter.write_line(f"{number} tests skipped: {reason.removeprefix('Skipped: ')}")

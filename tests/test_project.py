@@ -8,7 +8,8 @@ from importlib.metadata import version
 
 import pytest
 import yaml
-from conftest import ROOT
+
+from tests.conftest import ROOT
 
 
 def requirements():

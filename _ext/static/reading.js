@@ -29,7 +29,7 @@
     const formulas = copied.querySelectorAll("[data-tex]");
     if (!formulas.length) return;
     for (const one of formulas) {
-      const sign = one.matches("div") ? "\n$$\n" : "$";
+      const sign = one.matches("div") ? "$$" : "$";
       one.replaceChildren(`${sign}${one.dataset.tex}${sign}`);
     }
     const box = Object.assign(document.createElement("div"), { className: "visually-hidden" });

@@ -1,0 +1,103 @@
+"""Homework for students, keys for teachers, from one source.
+
+What stands between the marks BEGIN SOLUTION and END SOLUTION is left out for students and kept in the keys.
+Students also get the chapters with nothing to look up in them: neither outputs nor solutions.
+"""
+
+import re
+from pathlib import Path
+
+import nbformat
+
+from lectures.teacher.numbers import numbers
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parent.parent
+BEGIN, END = r"^([ \t]*)### BEGIN SOLUTION\n", r"^[ \t]*### END SOLUTION(?:\n|\Z)"
+SOLUTION = re.compile(r"<details><summary>Solution.*?</details>\s*", re.DOTALL)
+FILES = ("adapters.py", "hw1_rope.ipynb", "hw2_prove.md", "hw3_length.ipynb")
+
+
+def without_solution(text: str, *, code: bool) -> str:
+    """For students: a function that is not written yet says so, elsewhere nothing is left."""
+
+    def left(match: re.Match) -> str:
+        return f'{match[1]}raise NotImplementedError("your code here")\n' if code and match[1] else ""
+
+    return re.sub(BEGIN + ".*?" + END, left, text, flags=re.MULTILINE | re.DOTALL)
+
+
+def with_solution(text: str, *, code: bool) -> str:
+    """For teachers: all but the marks."""
+    return re.sub(f"{BEGIN}|{END}", "", text, flags=re.MULTILINE)
+
+
+def write(name: str, folder: Path, change=with_solution) -> Path:
+    """One file of the homework, changed cell by cell."""
+    source, target = FOLDER / name, folder / name
+    if source.suffix != ".ipynb":
+        target.write_text(change(source.read_text(encoding="utf-8"), code=source.suffix == ".py"), encoding="utf-8")
+        return target
+    notebook = nbformat.read(source, as_version=4)
+    for cell in notebook.cells:
+        cell.source = change(cell.source, code=cell.cell_type == "code").rstrip()
+    notebook.cells = [cell for cell in notebook.cells if cell.source]
+    if "from lab" in str(notebook.cells):
+        notebook.cells.insert(0, carrying(notebook))
+    nbformat.write(notebook, target)
+    return target
+
+
+def carrying(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The first cell of a chapter that travels: it brings the code of the book along."""
+    from _ext.travelling import travelling_cell  # with Sphinx, which the two functions above do not need
+
+    return nbformat.from_dict(travelling_cell(notebook))
+
+
+def cleared(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A chapter without its outputs and solutions, nor the hidden cells behind these. Hints stay."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+        else:
+            cell.source = SOLUTION.sub("", cell.source).rstrip()
+    kept = (cell for cell in notebook.cells if "hide-cell" not in cell.metadata.get("tags", ()))
+    notebook.cells = [cell for cell in kept if cell.source]
+    return notebook
+
+
+def write_chapters(folder: Path) -> None:
+    """The cleared chapters, which run in an empty folder, and beside them the pages that they link to, as they are."""
+    folder.mkdir(exist_ok=True)
+    for path in sorted((ROOT / "chapters").iterdir()):
+        if path.suffix == ".ipynb":
+            notebook = cleared(nbformat.read(path, as_version=4))
+            notebook.cells.insert(0, carrying(notebook))
+            nbformat.write(notebook, folder / path.name)
+        elif path.suffix in (".md", ".bib"):
+            (folder / path.name).write_bytes(path.read_bytes())
+
+
+def student(folder: Path) -> None:
+    """Everything a student gets."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        write(name, folder, without_solution)
+    (folder / "check.py").write_bytes((FOLDER / "check.py").read_bytes())
+    write_chapters(folder / "chapters")
+
+
+def teacher(folder: Path, seed: int) -> None:
+    """Keys, the check with other numbers, the exam and its key."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        write(name, folder)
+    hidden, count = re.subn(r"^SEED = 0\b", f"SEED = {seed}", (FOLDER / "check.py").read_text(), flags=re.MULTILINE)
+    assert count == 1
+    (folder / "check.py").write_text(hidden)
+    exam = (ROOT / "lectures" / "teacher" / "exam.md").read_text(encoding="utf-8")
+    drawn = numbers(seed)
+    exam = re.sub(r"\[\[(\w+)\]\]", lambda match: drawn[match[1]], exam)
+    (folder / "exam.md").write_text(without_solution(exam, code=False), encoding="utf-8")
+    (folder / "exam_key.md").write_text(with_solution(exam, code=False), encoding="utf-8")

@@ -1,0 +1,395 @@
+"""The pieces to play with: complete states, right numbers, one small script, and controls that work in a browser."""
+
+import cmath
+import html
+import json
+import math
+import re
+from itertools import pairwise, product
+
+import pytest
+
+from figures.decay import COLUMNS, LEFT, REACH
+from figures.files import functions
+from figures.interactive import SCRIPT, chain, packed_chain
+from figures.layouts import VECTOR
+from rope_lib import reference
+from tests.pages.conftest import Visit
+
+PIECES = {name: explore() for name, explore in functions("explore_").items()}
+pieces = pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
+playing = pytest.mark.parametrize("piece", [piece for piece in PIECES.values() if piece.play is not None], ids=repr)
+
+
+def numbers(path):
+    return [float(number) for number in re.findall(r"-?[\d.]+", path)]
+
+
+def number(text):
+    return float(text.replace("−", "-"))
+
+
+def variable(style, name):
+    return float(re.search(rf"--{name}:(-?[\d.]+)", style)[1])
+
+
+def start_of(piece):
+    return tuple(start for *_, start in piece.sliders)
+
+
+# -- States ------------------------------------------------------------------------------------------------------------
+
+
+@pieces
+def test_every_combination_of_steps_moves_the_same_parts(piece):
+    combinations = set(product(*(range(len(steps)) for _, steps, _ in piece.sliders)))
+    assert set(piece.states) == combinations
+    parts = re.findall(r'data-part="([^"]+)"', "".join(view.svg for view in piece.views) + piece.said)
+    assert len(parts) == len(set(parts))
+    names = {part: set(changes) for part, changes in piece.states[start_of(piece)].items()}
+    for state in piece.states.values():
+        assert {part: set(changes) for part, changes in state.items()} == names
+        assert set(state) == set(parts)
+
+
+@pieces
+def test_the_tables_hold_every_state(piece):
+    packed = re.search(r"data-states='([^']*)'", piece._repr_html_())[1]
+    tables = json.loads(html.unescape(packed))["tables"]
+    for key, state in piece.states.items():
+        found = {}
+        for on, columns, rows in tables:
+            place = 0
+            for i in on:
+                place = place * len(piece.sliders[i][1]) + key[i]
+            for (part, name), value in zip(columns, rows[place], strict=True):
+                found.setdefault(part, {})[name] = value
+        assert found == state
+
+
+@pieces
+def test_first_state_is_drawn_before_any_script_runs(piece):
+    shown = piece._repr_html_()
+    for part, changes in piece.states[start_of(piece)].items():
+        element = re.search(rf'<[^>]*data-part="{part}"[^>]*>[^<]*', shown)[0]
+        for name, value in changes.items():
+            name, value = ("d", chain(value)) if name == "chain" else (name, value)
+            assert (html.escape(str(value)) if name == "text" else f'{name}="{value}"') in element
+    assert len(re.findall(r' aria-label="[^"]{40,}"', shown)) == len(piece.views)
+
+
+@pieces
+def test_piece_is_small_and_needs_nothing_from_outside(piece):
+    shown = piece._repr_html_()
+    assert len(shown) < 100_000
+    assert len(SCRIPT) < 6_000
+    assert not re.search(r"https?://|src=|@import|url\(", shown)
+    # Without it the arrow keys leave the control in JupyterLab.
+    controls = [len(steps) if i in piece.buttons else 1 for i, (_, steps, _) in enumerate(piece.sliders)]
+    assert shown.count('data-lm-suppress-shortcuts="true"') == sum(controls)
+
+
+@pieces
+def test_drawings_are_readable_on_a_phone(piece):
+    for view in piece.views:
+        assert view.size[0] == 320  # 328 pixels on a screen of 360: a text of 13 units has 13 pixels
+        assert not re.search(r'font-size="(?!1[1-9])', view.svg)
+
+
+def test_names_are_unique():
+    assert len({piece.name for piece in PIECES.values()}) == len(PIECES)
+
+
+# -- Numbers -----------------------------------------------------------------------------------------------------------
+
+
+def test_shifting_both_keeps_angle_and_score():
+    states = PIECES["rotation"].states
+    for n, distance in product(range(12), range(7)):
+        state, first = states[n, distance], states[0, distance]
+        for part in ("score", "angle", "degree", "dot", "arc"):
+            assert state[part] == first[part]
+        angle = 0.35 - 0.65 + distance * math.pi / 9
+        assert number(state["score"]["text"]) == pytest.approx(0.8 * math.cos(angle), abs=0.00051)
+        assert number(state["angle"]["text"].removesuffix("°")) == pytest.approx(math.degrees(angle), abs=0.51)
+        assert variable(state["dot"]["style"], "y") == pytest.approx(190 - 128 * math.cos(angle), abs=0.051)
+        for part, a, place in (("query", 0.35, n + distance), ("key", 0.65, n)):
+            turned = -math.degrees(a) - 20 * place
+            assert variable(state[part]["style"], "a") == pytest.approx(turned, abs=0.051)
+    assert len({state["dot"]["style"] for state in states.values()}) == 7
+
+
+def test_the_arc_goes_from_key_to_query():
+    for distance in range(7):
+        *_, x, y = numbers(PIECES["rotation"].states[0, distance]["arc"]["d"])
+        assert math.atan2(-y, x) == pytest.approx(0.35 - 0.65 + distance * math.pi / 9, abs=0.01)
+
+
+def test_blocks_are_the_plain_loop():
+    for (m,), state in PIECES["blocks"].states.items():
+        column = reference.rotate([1.0, 0.0, 0.0, 1.0], m, interleaved=True, base=100.0)
+        shown = [number(state[part]["text"]) for part in ("r00", "r10", "r23", "r33")]
+        assert shown == pytest.approx(column, abs=0.0051)
+        for pair in range(2):
+            turned = math.degrees(m * reference.inverse_frequency(pair, 4, 100.0))
+            assert variable(state[f"hand{pair}"]["style"], "a") == pytest.approx(-turned, abs=0.051)
+
+
+def bars(state, *names):
+    """The heights of bars that two paths hold, one for each sign, by place."""
+    found = [numbers(path) for name in names for path in re.findall(r"M[^M]+", state[name]["d"])]
+    return [bar[2] for bar in sorted(found) if len(bar) == 3]
+
+
+def test_code_is_the_plain_loop():
+    for (m,), state in PIECES["code"].states.items():
+        code = reference.sinusoidal_encoding(m, 16)
+        assert bars(state, "above", "below") == pytest.approx([70 - 56 * v for v in code], abs=0.051)
+        for pair in range(8):
+            up = math.radians(90 + variable(state[f"hand{pair}"]["style"], "a"))  # clockwise from the top
+            assert (math.sin(up), math.cos(up)) == pytest.approx(code[2 * pair : 2 * pair + 2], abs=0.001)
+
+
+def test_layouts_are_the_plain_loop():
+    x = list(VECTOR)
+    for (m, half), state in PIECES["layouts"].states.items():
+        turned = reference.rotate(x, m, interleaved=True, base=100)
+        wrong = reference.rotate(x, m, interleaved=False, base=100)
+        for name, vector, shown in (("bar", turned, "right"), ("wrong", wrong, "off")):
+            tops = [numbers(state[f"{name}{i}"]["d"])[-1] for i in range(8)]
+            assert tops == pytest.approx([-44 * value for value in vector], abs=0.051)
+            score = sum(a * b for a, b in zip(vector, x, strict=True))
+            assert number(state[shown]["text"]) == pytest.approx(score, abs=0.00051)
+        places = [i + variable(state[f"entry{i}"]["style"], "x") / 38 for i in range(8)]
+        assert places == ([0, 4, 1, 5, 2, 6, 3, 7] if half else list(range(8)))
+
+
+def test_the_corners_of_the_chain_are_the_partial_sums():
+    piece = PIECES["decay"]
+    (_, distances, _), (_, dims, _), (_, bases, _) = piece.sliders
+    for (k, i, j), state in piece.states.items():
+        dim, base = int(dims[i]), float(bases[j].replace(",", ""))
+        sums = reference.partial_sums(float(distances[k].replace(",", "")), dim, base)
+        packed, at = state["chain"]["chain"], 0j
+        assert len(packed) == dim
+        for corner, x, y in zip(sums, packed[::2], packed[1::2], strict=True):
+            at += complex(ord(x) - 94, 94 - ord(y)) / 30
+            assert abs(at - corner) < 0.024  # half of 1/30 each way
+        mean = sum(map(abs, sums)) / len(sums)
+        assert number(state["bound"]["text"]) == pytest.approx(mean, abs=0.0051)
+        assert state["ring"]["r"] == pytest.approx(240 * mean, abs=0.51)
+        share = mean / float(state["start"]["text"])
+        assert state["dot"]["cy"] == pytest.approx(480 - 420 * share, abs=0.51)
+        zoom = variable(state["zoom"]["style"], "z")
+        assert max(map(abs, sums)) * zoom <= dim // 2 + 1e-6  # it fits
+
+
+def test_the_chain_is_drawn_as_its_corners():
+    turns = [cmath.exp(1j * a) for a in (0.3, 2.0, 4.0)]
+    corners = [turns[0], turns[0] + turns[1], sum(turns)]
+    drawn = numbers(chain(packed_chain(corners)))
+    moves = [complex(*pair) for pair in zip(drawn[::2], drawn[1::2], strict=True)]
+    at, found = 0j, []
+    for i in range(1, len(moves), 5):
+        assert sum(moves[i + 1 : i + 5]) == 0  # the head comes back to the tip
+        at += moves[i]
+        found.append(at.conjugate() / 240)
+    assert found == pytest.approx(corners, abs=0.024)
+
+
+def test_the_band_holds_the_curve_at_every_whole_distance():
+    piece = PIECES["decay"]
+    dim, base, start = 16, 100, 4.5
+    strokes = numbers(piece.states[0, 1, 0]["curve"]["d"])
+    x, y = strokes[:2]
+    columns = []
+    for dx, dy, height in zip(strokes[2::3], strokes[3::3], strokes[4::3], strict=True):
+        x, y = x + dx, y + dy + height
+        columns.append((x / 2, (y - height) / 2, y / 2))
+    assert len(columns) == COLUMNS
+    assert all(b[0] - a[0] == 2 for a, b in pairwise(columns))
+    seen = {}
+    for distance in [*range(1, 400), *range(5000, 5400), *range(REACH - 400, REACH + 1)]:
+        at = min(COLUMNS - 1, int(COLUMNS * math.log10(distance) / math.log10(REACH)))
+        share = sum(map(abs, reference.partial_sums(distance, dim, base))) / 8 / start
+        _, top, bottom = columns[at]
+        assert top - 0.26 <= 240 - 210 * share <= bottom + 0.26
+        seen.setdefault(at, []).append(240 - 210 * share)
+    x, top, bottom = columns[-1]  # no wider than the values that it holds
+    every = range(math.ceil(REACH ** ((COLUMNS - 1) / COLUMNS)), REACH + 1)
+    values = [240 - 210 * sum(map(abs, reference.partial_sums(d, dim, base))) / 8 / start for d in every]
+    assert top >= min(values) - 1
+    assert bottom <= max(values) + 1
+    assert x == pytest.approx(LEFT + 2 * COLUMNS - 1)
+
+
+def test_words_carry_their_bars_without_a_mask_only():
+    states = PIECES["order"].states
+    orders = PIECES["order"].sliders[0][1]
+    for kind in range(3):
+        for word in range(3):
+            same = {states[place, kind][f"bars{word}"]["d"] for place in range(6)}
+            assert (len(same) == 1) is (kind == 0)
+        changed = [states[place, kind]["changed"]["text"] for place in range(6)]
+        assert changed[0] == 0
+        assert (max(changed) == 0) is (kind == 0)
+    # With one causal layer the last word has the same output in either order of the words before it (Theorem 1.3).
+    assert orders[2] == "love I you"
+    assert states[2, 1]["bars2"] == states[0, 1]["bars2"]
+    assert states[2, 2]["bars2"] != states[0, 2]["bars2"]
+    for place, order in enumerate(orders):
+        for word, text in enumerate(("I", "love", "you")):
+            assert variable(states[place, 0][f"word{word}"]["style"], "x") == 107 * order.split().index(text)
+
+
+def test_relative_methods_have_equal_diagonals_for_equal_words():
+    piece = PIECES["family"]
+    says = {
+        name: [piece.states[i, equal]["verdict"]["text"].startswith("equal") for equal in (0, 1)]
+        for i, name in enumerate(piece.sliders[0][1])
+    }
+    assert not any(similar for similar, _ in says.values())
+    assert [name for name, (_, equal) in says.items() if not equal] == ["TUPE"]
+
+
+def test_linear_counts_what_it_shows():
+    for state in PIECES["linear"].states.values():
+        for form in ("none", "both", "numerator"):
+            drawn = state[f"{form}-down"]["d"].count("M") - (state[f"{form}-down"]["d"] == "M0 0")
+            assert drawn == state[f"{form}-negative"]["text"]
+        assert state["none-sum"]["text"] == state["both-sum"]["text"] == "1.00"
+        assert state["none-negative"]["text"] == 0
+    assert any(state["numerator-sum"]["text"] != "1.00" for state in PIECES["linear"].states.values())
+
+
+# -- In a browser ------------------------------------------------------------------------------------------------------
+
+
+def page_of(piece, tmp_path):
+    page = tmp_path / "piece.html"
+    head = '<!doctype html><meta charset=utf-8><meta name=viewport content="width=device-width"><title>piece</title>'
+    page.write_text(f"{head}<body style='margin:16px'>{piece._repr_html_()}", encoding="utf-8")
+    return page.as_uri()
+
+
+def assert_shows(page, piece, key):
+    for part, changes in piece.states[tuple(key)].items():
+        node = page.locator(f'[data-part="{part}"]')
+        for name, value in changes.items():
+            name, value = ("d", chain(value)) if name == "chain" else (name, value)
+            assert (node.text_content() if name == "text" else node.get_attribute(name)) == str(value)
+
+
+@pieces
+def test_controls_work_by_keyboard(piece, browser, tmp_path):
+    now = list(start_of(piece))
+    with Visit(browser, page_of(piece, tmp_path)) as visit:
+        assert_shows(visit.page, piece, now)
+        for index, (name, steps, _) in enumerate(piece.sliders):
+            if index in piece.buttons:
+                group = visit.page.get_by_role("group", name=name)
+                group.get_by_role("radio", checked=True).focus()
+            else:
+                slider = visit.page.get_by_role("slider", name=name)
+                slider.focus()
+            forward = now[index] + 1 < len(steps)
+            visit.page.keyboard.press("ArrowRight" if forward else "ArrowLeft")
+            now[index] += 1 if forward else -1
+            if index not in piece.buttons:
+                assert slider.get_attribute("aria-valuetext") == steps[now[index]]
+            assert_shows(visit.page, piece, now)
+        assert visit.complaints == []
+
+
+@pieces
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_reads_on_a_phone(piece, scheme, browser, tmp_path):
+    with Visit(browser, page_of(piece, tmp_path), width=360, scheme=scheme) as visit:
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
+        for node in visit.page.locator("input, button").all():
+            box = node.bounding_box()
+            assert box is None or (box["height"] >= 24 and box["width"] >= 24)
+        for node in visit.page.locator("svg text, svg tspan").all():
+            box = node.bounding_box()
+            if box and node.text_content():
+                assert 0 <= box["x"] <= 360 - box["width"], node.text_content()
+        sizes = visit.page.locator("svg text").evaluate_all(
+            "all => all.map(one => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
+        )
+        assert all(abs(size) >= 11 for size in sizes if abs(size) > 1)  # a text turned upright has a = 0
+
+
+@pieces
+def test_it_is_whole_without_a_script(piece, browser, tmp_path):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(page_of(piece, tmp_path))
+    assert page.locator("svg").count() == len(piece.views)
+    assert page.locator(".rp-said").is_visible()
+    assert not page.locator("button").is_visible()
+    for part, changes in piece.states[start_of(piece)].items():
+        if "text" in changes:
+            assert page.locator(f'[data-part="{part}"]').text_content() == str(changes["text"])
+    context.close()
+
+
+@playing
+def test_play_pause_and_end(piece, browser, tmp_path):
+    with Visit(browser, page_of(piece, tmp_path)) as visit:
+        moving = visit.page.locator("input[type=range], fieldset").nth(piece.play)
+        button, said, heard = (visit.page.locator(part) for part in ("button", ".rp-said", "[aria-live]"))
+        visit.page.wait_for_timeout(piece.pace + 100)
+        assert moving.input_value() == str(start_of(piece)[piece.play])  # no motion of its own
+        button.click()
+        assert button.text_content() == "Pause"
+        visit.page.wait_for_function("[...document.querySelectorAll('input')].some(x => x.value !== x.defaultValue)")
+        assert heard.text_content() == ""
+        moving.focus()
+        visit.page.keyboard.press("End")  # the reader takes over
+        assert (button.text_content(), heard.text_content()) == ("Play", said.text_content())
+        button.click()  # at the end it begins anew
+        assert moving.input_value() == "0"
+        assert visit.complaints == []
+
+
+def test_no_motion_for_who_wants_none(browser, tmp_path):
+    for motion in ("reduce", "no-preference"):
+        page = browser.new_context(reduced_motion=motion).new_page()
+        page.goto(page_of(PIECES["rotation"], tmp_path))
+        arrow = page.locator(".rp-turn").first
+        seconds = arrow.evaluate("node => parseFloat(getComputedStyle(node).transitionDuration)")
+        assert (seconds > 0) is (motion == "no-preference")
+
+
+def test_the_drawn_arrows_keep_their_angle(browser, tmp_path):
+    page = browser.new_context(reduced_motion="reduce").new_page()
+    page.goto(page_of(PIECES["rotation"], tmp_path))
+    apart = []
+    for key in ("Home", "ArrowRight", "End"):
+        page.get_by_role("slider", name="shift").focus()
+        page.keyboard.press(key)
+        k, query = page.locator('[data-part="query"] .rp-turn, [data-part="key"] .rp-turn').evaluate_all(
+            "all => all.map(one => { const m = one.getScreenCTM(); return Math.atan2(-m.b, m.a); })"
+        )
+        apart.append((query - k) % (2 * math.pi))
+    assert apart == pytest.approx([0.35 - 0.65 + 2 * math.pi / 9] * 3, abs=0.01)
+
+
+def test_words_can_be_dragged(browser, tmp_path):
+    with Visit(browser, page_of(PIECES["order"], tmp_path)) as visit:
+        box = visit.page.locator("svg").bounding_box()
+
+        def over(place):
+            visit.page.mouse.move(box["x"] + (place + 0.5) / 3 * box["width"], box["y"] + 25)
+
+        slider = visit.page.locator("input").first
+        over(0)
+        visit.page.mouse.down()
+        for place, order in ((1, "love I you"), (2, "love you I"), (0, "I love you")):
+            over(place)
+            assert slider.get_attribute("aria-valuetext") == order
+            assert visit.page.locator('[data-part="order"]').text_content() == order
+        visit.page.mouse.up()
+        over(2)  # let go: nothing moves any more
+        assert slider.get_attribute("aria-valuetext") == "I love you"
+        assert visit.complaints == []

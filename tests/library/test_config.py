@@ -1,0 +1,393 @@
+import copy
+import json
+import math
+from types import MappingProxyType
+
+import pytest
+import torch
+
+from rope_lib import RotaryEmbedding, inverse_frequencies, scaling
+from rope_lib.config import frequencies_from_config
+from tests.conftest import ROOT
+
+MODELS = json.loads((ROOT / "tests" / "data" / "transformers_configs.json").read_text())["models"]
+COMPLETE = [model for model in MODELS if "incomplete" not in model]
+SMALL = {"hidden_size": 16, "num_attention_heads": 2, "max_position_embeddings": 4096}  # a head of 8, four pairs
+PLAIN, BY_16 = [1, 0.1, 0.01, 0.001], [1, 1 / 2, 1 / 4, 1 / 8]  # with bases 10000 and 16
+
+
+def tolerance(config, slowest):
+    """The relative error of transformers' float32, whose roundings are 2^-24.
+
+    An exponent x is rounded, so base^-x is off by x ln(base) of them, at most ln(1 / slowest), and the some eight
+    operations around it add one each. Where two speeds are blended, the weight is off by as much, and the sum can be
+    `factor` times smaller than what it weighs.
+    """
+    rope = config.get("rope_scaling") or {}
+    blended = {"yarn", "llama3"} & {rope.get("rope_type"), rope.get("type")}
+    return 2**-24 * (8 + math.log(1 / slowest)) * (1 + rope["factor"] if blended else 1)
+
+
+def assert_as_recorded(model, config):
+    for case in model["rotations"]:
+        inv_freq, attention_factor = frequencies_from_config(
+            config, seq_len=case["seq_len"], layer_type=case["layer_type"]
+        )
+        assert inv_freq.dtype == torch.float64
+        slowest = min(speed for speed in case["inv_freq"] if speed)
+        expected = pytest.approx(case["inv_freq"], rel=tolerance(model["config"], slowest), abs=0)
+        assert inv_freq.tolist() == expected
+        assert attention_factor == pytest.approx(case["attention_factor"], rel=1e-12)  # float64 there, too
+
+
+@pytest.mark.parametrize("model", COMPLETE, ids=lambda model: model["model"])
+def test_a_published_configuration_means_what_transformers_computes(model):
+    assert_as_recorded(model, model["config"])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model["model"])
+def test_the_same_configuration_as_transformers_writes_it_means_the_same(model):
+    assert_as_recorded(model, model["saved"])
+
+
+@pytest.mark.parametrize("layer_type", [None, "full_attention", "sliding_attention"])
+def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type):
+    (model,) = (model for model in MODELS if "incomplete" in model)
+    with pytest.raises(ValueError, match=r"no rope_theta.*AutoConfig\.from_pretrained\(\.\.\.\)\.text_config\.to_dict"):
+        frequencies_from_config(model["config"], layer_type=layer_type)
+
+
+@pytest.mark.parametrize(
+    ("changes", "speeds", "attention_factor"),
+    [
+        ({}, PLAIN, 1),
+        ({"rope_scaling": None, "rope_parameters": None, "rope_theta": None, "head_dim": None}, PLAIN, 1),
+        ({"rope_scaling": {}, "rope_parameters": {"rope_theta": 16.0}}, BY_16, 1),
+        ({"rope_parameters": {}, "rope_scaling": {"type": "linear", "factor": 2}}, [0.5, 0.05, 0.005, 0.0005], 1),
+        ({"head_dim": 4}, [1, 0.01], 1),
+        ({"head_dim": 4, "hidden_size": None}, [1, 0.01], 1),
+        ({"hidden_size": None, "num_attention_heads": None, "n_embd": 12, "n_head": 3}, [1, 0.01], 1),
+        ({"hidden_size": 17}, PLAIN, 1),  # 17 // 2
+        ({"rotary_dim": 4, "head_dim": 8}, [1, 0.01], 1),
+        ({"rotary_dim": None}, PLAIN, 1),
+        ({"rotary_dim": 0}, PLAIN, 1),  # all, as in the code of GPT-J
+        ({"qk_rope_head_dim": 4, "head_dim": 8, "qk_nope_head_dim": 4}, [1, 0.01], 1),
+        ({"qk_rope_head_dim": 4, "head_dim": 8, "rope_parameters": {"partial_rotary_factor": 0.5}}, [1, 0.01], 1),
+        ({"kv_channels": 4}, [1, 0.01], 1),
+        ({"attention_head_dim": 4, "kv_channels": 2}, [1, 0.01], 1),
+        ({"partial_rotary_factor": 0.5}, [1, 0.01], 1),
+        ({"head_dim": 12, "partial_rotary_factor": 0.4}, [1, 0.01], 1),  # 4.8, rounded down
+        ({"rotary_pct": 0.5}, [1, 0.01], 1),
+        ({"rope_pct": 0.5}, [1, 0.01], 1),
+        ({"rope_parameters": {"partial_rotary_factor": 0.5}, "partial_rotary_factor": 1.0}, [1, 0.01], 1),
+        ({"rope_theta": 16}, BY_16, 1),
+        ({"rotary_emb_base": 16}, BY_16, 1),
+        ({"rope_parameters": {"rope_theta": 16, "rope_type": "default"}, "rope_theta": 81}, BY_16, 1),
+        ({"rope_scaling": {"type": "linear", "factor": 4.0}, "rope_theta": 16}, [1 / 4, 1 / 8, 1 / 16, 1 / 32], 1),
+        ({"rope_scaling": {"rope_type": "default", "type": "mrope", "mrope_section": [1, 1, 2]}}, PLAIN, 1),
+        ({"rope_scaling": {"rope_type": "default", "mrope_interleaved": True, "mrope_section": [2, 1, 1]}}, PLAIN, 1),
+        ({"rope_scaling": {"rope_type": "linear", "type": "default", "factor": 2}}, [0.5, 0.05, 0.005, 0.0005], 1),
+        ({"rope_scaling": {"type": "linear", "factor": 1.0, "original_max_position_embeddings": 9}}, PLAIN, 1),
+        ({"rope_parameters": {"rope_type": "default", "original_max_position_embeddings": 9}}, PLAIN, 1),
+        ({"per_layer_config": {"1": {"num_key_value_heads": 2}}}, PLAIN, 1),
+        ({"per_layer_config": {"1": {"head_dim": 4}}}, PLAIN, 1),  # of layers that were not asked for
+        ({"rope_parameters": {"rope_theta": None}, "rope_theta": 16.0, "model_type": "gemma3_text"}, BY_16, 1),
+        ({"rope_parameters": {"rope_theta": 16.0}, "text_config": SMALL}, BY_16, 1),  # complete beside it
+        ({"rope_interleaved": True, "no_rope_layer_interval": 4, "rope_interleave": False}, PLAIN, 1),
+        ({"rope_scaling": {"rope_type": None, "type": "linear", "factor": 1}}, PLAIN, 1),
+        ({"rope_scaling": {"mrope_section": [1, 1, 2], "type": "linear", "factor": 1}}, PLAIN, 1),
+        ({"rope_interleave": True, "no_rope_layers": [1, 0], "rotary": True, "rotary_emb_scale_base": None}, PLAIN, 1),
+        ({"rope_parameters": {"rope_type": "proportional", "partial_rotary_factor": 0.5}}, [1, 0.1, 0, 0], 1),
+        ({"partial_rotary_factor": 0.25, "rope_parameters": {"rope_type": "proportional"}}, [1, 0, 0, 0], 1),
+        ({"rope_parameters": {"rope_type": "proportional", "factor": 2.0}}, [0.5, 0.05, 0.005, 0.0005], 1),
+        (
+            {"rope_scaling": {"factor": 2.0, "type": "linear"}, "rope_parameters": {"factor": 2.0, "type": "linear"}},
+            [0.5, 0.05, 0.005, 0.0005],
+            1,
+        ),
+    ],
+)  # fmt: skip
+def test_by_hand(changes, speeds, attention_factor):
+    inv_freq, factor = frequencies_from_config(SMALL | changes)
+    assert inv_freq.tolist() == pytest.approx(speeds, rel=1e-12, abs=0)
+    assert factor == attention_factor
+
+
+@pytest.mark.parametrize("rope", [None, {"type": "linear", "factor": 1.0}])
+def test_speeds_are_made_on_the_cpu_whatever_the_default_device(rope):
+    with torch.device("meta"):
+        assert frequencies_from_config(SMALL | {"rope_scaling": rope})[0].device.type == "cpu"
+
+
+YARN = {"type": "yarn", "factor": 8.0, "original_max_position_embeddings": 512}
+
+
+@pytest.mark.parametrize(
+    ("rope", "settings", "attention_factor"),
+    [
+        (YARN, {}, 1 + 0.1 * math.log(8)),
+        (YARN | {"factor": 4.0}, {"factor": 4}, 1 + 0.1 * math.log(4)),  # the factor wins over 4096 / 512
+        (YARN | {"factor": None}, {}, 1 + 0.1 * math.log(8)),
+        ({"type": "yarn", "original_max_position_embeddings": 512}, {}, 1 + 0.1 * math.log(8)),
+        (
+            {"type": "yarn", "factor": 8.0},
+            {"original_max_position_embeddings": 4096},
+            1 + 0.1 * math.log(8),
+        ),
+        (YARN | {"attention_factor": 1.5, "mscale": 1.0, "mscale_all_dim": 1.0}, {}, 1.5),
+        (YARN | {"attention_factor": 0.0}, {}, 0.0),
+        (YARN | {"attention_factor": None}, {}, 1 + 0.1 * math.log(8)),
+        (YARN | {"mscale": 2.0, "mscale_all_dim": 0.5}, {}, (1 + 0.2 * math.log(8)) / (1 + 0.05 * math.log(8))),
+        (YARN | {"mscale": 2.0}, {}, 1 + 0.1 * math.log(8)),  # one alone is not used
+        (YARN | {"mscale_all_dim": 2.0, "mscale": 0}, {}, 1 + 0.1 * math.log(8)),
+        (YARN | {"beta_fast": 16, "beta_slow": 2}, {"beta_fast": 16, "beta_slow": 2}, 1 + 0.1 * math.log(8)),
+        (YARN | {"beta_fast": None, "beta_slow": None, "truncate": None}, {}, 1 + 0.1 * math.log(8)),
+        (YARN | {"truncate": False, "finetuned": True}, {"truncate": False}, 1 + 0.1 * math.log(8)),
+    ],
+)
+def test_the_settings_of_yarn_reach_it(rope, settings, attention_factor):
+    expected = {"factor": 8.0, "original_max_position_embeddings": 512, "base": 5000.0} | settings
+    inv_freq, factor = frequencies_from_config(SMALL | {"head_dim": 32, "rope_theta": 5000.0, "rope_scaling": rope})
+    assert torch.equal(inv_freq, scaling.yarn_scaling(32, **expected))
+    assert factor == pytest.approx(attention_factor, rel=1e-12)
+
+
+@pytest.mark.parametrize("beta", [1.0, 7.0])
+@pytest.mark.parametrize("truncate", [True, False])
+def test_a_ramp_without_width_is_a_step(beta, truncate):
+    """As Kimi K2 (yarn) and Llama 4 Scout (llama3) have it. Without rounding, pairs of more turns than beta stay."""
+    config = {"head_dim": 32, "max_position_embeddings": 4096}
+    lengths = {"factor": 8.0, "original_max_position_embeddings": 512}
+    yarn = {"rope_type": "yarn", "beta_fast": beta, "beta_slow": beta, "truncate": truncate, **lengths}
+    llama3 = {"rope_type": "llama3", "high_freq_factor": beta, "low_freq_factor": beta, **lengths}
+    plain = inverse_frequencies(32)
+    stays = 512 * plain / (2 * math.pi) > beta
+    step = torch.where(stays, plain, plain / 8)
+    torch.testing.assert_close(frequencies_from_config(config | {"rope_scaling": llama3})[0], step)
+    speeds = frequencies_from_config(config | {"rope_scaling": yarn})[0]
+    away = torch.ones(16, dtype=torch.bool)
+    away[int(stays.sum()) - 1 : int(stays.sum()) + 1] = not truncate  # rounded outwards, the ramp is one pair wide
+    torch.testing.assert_close(speeds[away], step[away])
+
+
+LONG = {"type": "longrope", "short_factor": [1, 1, 2, 4], "long_factor": [1, 2, 4, 8]}
+SHORT_SPEEDS, LONG_SPEEDS = [1, 0.1, 0.005, 0.00025], [1, 0.05, 0.0025, 0.000125]
+OF_512 = {"original_max_position_embeddings": 512}
+EIGHT_FOLD = math.sqrt(1 + math.log(8) / math.log(512))
+
+
+@pytest.mark.parametrize(
+    ("changes", "rope", "seq_len", "speeds", "attention_factor"),
+    [
+        (OF_512, {}, None, SHORT_SPEEDS, EIGHT_FOLD),
+        (OF_512, {}, 512, SHORT_SPEEDS, EIGHT_FOLD),
+        (OF_512, {}, 513, LONG_SPEEDS, EIGHT_FOLD),
+        ({}, OF_512, 513, LONG_SPEEDS, EIGHT_FOLD),
+        (OF_512, {"original_max_position_embeddings": 9}, 512, SHORT_SPEEDS, EIGHT_FOLD),
+        (OF_512, {"type": "su"}, 4096, LONG_SPEEDS, EIGHT_FOLD),
+        ({}, {}, 4096, SHORT_SPEEDS, 1),  # trained at this length
+        ({}, {}, 4097, LONG_SPEEDS, 1),
+        ({}, OF_512 | {"factor": 8.0}, None, SHORT_SPEEDS, EIGHT_FOLD),
+        ({"max_position_embeddings": None}, OF_512 | {"factor": 8}, 9, SHORT_SPEEDS, EIGHT_FOLD),
+        ({}, {"original_max_position_embeddings": 8192}, None, SHORT_SPEEDS, 1),  # shorter than trained
+        (OF_512, {"attention_factor": 1.25}, None, SHORT_SPEEDS, 1.25),
+        (OF_512, {"attention_factor": 0.0}, None, SHORT_SPEEDS, 0.0),
+        (OF_512 | {"rope_theta": 16}, {}, 4096, [1, 1 / 4, 1 / 16, 1 / 64], EIGHT_FOLD),
+    ],
+)  # fmt: skip
+def test_longrope_has_factors_for_short_and_for_long_texts(changes, rope, seq_len, speeds, attention_factor):
+    config = SMALL | changes | {"rope_scaling": LONG | rope}
+    inv_freq, factor = frequencies_from_config(config, seq_len=seq_len)
+    assert inv_freq.tolist() == pytest.approx(speeds, rel=1e-12)
+    assert factor == pytest.approx(attention_factor, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("seq_len", "stretch"), [(None, 1), (1, 1), (4096, 1), (6144, 2.5), (8192, 4)]
+)  # 3 seq_len / 4096 - 2
+@pytest.mark.parametrize("length", ["max_position_embeddings", "n_positions"])
+def test_dynamic_speeds_fall_beyond_the_trained_length(seq_len, stretch, length):
+    rope = {"type": "dynamic", "factor": 3.0, "original_max_position_embeddings": 2048}  # not used, as in transformers
+    config = {"head_dim": 8, length: 4096, "rope_theta": 500.0, "rope_scaling": rope}
+    inv_freq, attention_factor = frequencies_from_config(config, seq_len=seq_len)
+    torch.testing.assert_close(inv_freq, inverse_frequencies(8, base=500 * stretch ** (8 / 6)), rtol=1e-12, atol=0)
+    assert attention_factor == 1
+
+
+LAYERS = {
+    "full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 16.0},
+    "sliding_attention": {"rope_theta": 81.0},
+    "global": None,
+}
+FULL, SLIDING = [1 / 2, 1 / 4, 1 / 8, 1 / 16], [1, 1 / 3, 1 / 9, 1 / 27]
+OLD = {"rope_theta": 16.0, "rope_local_base_freq": 81.0, "rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "layer_type", "speeds"),
+    [
+        ({"rope_parameters": LAYERS}, "full_attention", FULL),
+        ({"rope_parameters": LAYERS}, "sliding_attention", SLIDING),
+        ({"rope_parameters": LAYERS | {"rope_theta": None, "rope_type": "default"}}, "full_attention", FULL),
+        ({"rope_parameters": LAYERS, "layer_rope_theta": 3, "rope_local_base_freq": 9}, "sliding_attention", SLIDING),
+        ({"rope_parameters": {"main": {}, "compress": LAYERS["full_attention"]}, "rope_theta": 81.0}, "main", SLIDING),
+        (OLD, "full_attention", FULL),
+        (OLD, "sliding_attention", SLIDING),
+        (OLD | {"rope_scaling": None}, "full_attention", BY_16),
+        ({"global_rope_theta": 16.0, "local_rope_theta": 81.0}, "full_attention", BY_16),
+        ({"global_rope_theta": 16.0, "local_rope_theta": 81.0}, "sliding_attention", SLIDING),
+        ({"rope_theta": 16.0, "swa_rope_theta": 81.0}, "full_attention", BY_16),
+        ({"rope_theta": 16.0, "swa_rope_theta": 81.0}, "sliding_attention", SLIDING),
+        ({"rope_theta": 16.0, "swa_rope_theta": 81.0, "swa_head_dim": 4}, "sliding_attention", [1, 1 / 9]),
+        ({"rope_parameters": LAYERS, "global_head_dim": 4}, "full_attention", [1 / 2, 1 / 8]),
+        ({"rope_parameters": LAYERS, "global_head_dim": 4}, "sliding_attention", SLIDING),
+        (
+            {
+                "rope_parameters": LAYERS, "global_head_dim": 4, "layer_types": ["full_attention"],
+                "per_layer_config": {"0": {"num_key_value_heads": 1}},
+            },
+            "full_attention",
+            [1 / 2, 1 / 8],
+        ),
+        (
+            {
+                "rope_parameters": LAYERS, "layer_types": ["sliding_attention", "full_attention"],
+                "per_layer_config": {"01": {"head_dim": 4}},
+            },
+            "full_attention",
+            [1 / 2, 1 / 8],
+        ),
+        (
+            {
+                "rope_parameters": LAYERS, "layer_types": ["full_attention"],
+                "per_layer_config": {"0": {"head_dim": None}},
+            },
+            "full_attention",
+            FULL,
+        ),
+        (
+            {
+                "rope_parameters": LAYERS, "layer_types": ["sliding_attention", "full_attention"],
+                "per_layer_config": {"01": {"head_dim": 4}},
+            },
+            "sliding_attention",
+            SLIDING,
+        ),
+    ],
+)  # fmt: skip
+def test_layers_may_differ(changes, layer_type, speeds):
+    inv_freq, attention_factor = frequencies_from_config(SMALL | changes, layer_type=layer_type)
+    assert inv_freq.tolist() == pytest.approx(speeds, rel=1e-12)
+    assert attention_factor == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "layer_type", "text"),
+    [
+        ({"rope_scaling": {"type": "ntk", "factor": 2}}, None, "rope_type is 'ntk'; known are default, .*mrope, su"),
+        ({"rope_scaling": {"type": "linear"}}, None, r"missing beside it: \['factor'\]; not known here: nothing"),
+        ({"rope_scaling": {"type": "linear", "factor": None}}, None, r"'linear'; missing beside it: \['factor'\]"),
+        ({"rope_scaling": {"type": "dynamic"}}, None, r"'dynamic'; missing beside it: \['factor'\]"),
+        ({"rope_scaling": {"type": "su", "factor": 2}}, None, r"'su'; missing.*\['long_factor', 'short_factor'\]"),
+        ({"rope_scaling": {"type": "llama3", "factor": 2}}, None, "'llama3'; missing.*high_freq.*low_freq.*original"),
+        (
+            {"rope_scaling": {"type": "linear", "factor": 2.0, "beta_fast": 32}},
+            None,
+            r"missing beside it: nothing; not known here: \['beta_fast'\]",
+        ),
+        ({"rope_scaling": {"factor": 2.0}}, None, r"rope_type is 'default'; .*not known here: \['factor'\]"),
+        ({"rope_scaling": YARN | {"llama_4_scaling_beta": 0.1}}, None, r"not known here: \['llama_4_scaling_beta'\]"),
+        ({"rope_scaling": LONG | {"long_mscale": 1.2}}, None, r"not known here: \['long_mscale'\]"),
+        (
+            {"rope_scaling": YARN | {"short_factor": [1] * 4}},
+            None,
+            r"rope_type is 'yarn'; .*not known here: \['short_factor'\]",
+        ),
+        ({"rope_scaling": LONG | {"short_factor": [1, 2]}}, None, "factors has 2 numbers"),
+        (
+            {"rope_scaling": {"type": "dynamic", "factor": 2}, "max_position_embeddings": None},
+            None,
+            "rope_type is 'dynamic', and config has no max_position_embeddings",
+        ),
+        (
+            {
+                "rope_scaling": {"type": "dynamic", "factor": 2, "original_max_position_embeddings": 512},
+                "max_position_embeddings": None,
+            },
+            None,
+            "rope_type is 'dynamic', and config has no max_position_embeddings",
+        ),
+        (
+            {"rope_scaling": YARN | {"factor": None}, "max_position_embeddings": None},
+            None,
+            "rope_type is 'yarn', and config has no max_position_embeddings",
+        ),
+        (
+            {"rope_scaling": {"type": "yarn", "factor": 2}, "max_position_embeddings": None},
+            None,
+            "rope_type is 'yarn', and config has no max_position_embeddings",
+        ),
+        (
+            {"rope_scaling": LONG, "original_max_position_embeddings": 9, "max_position_embeddings": None},
+            None,
+            "rope_type is 'longrope', and config has no max_position_embeddings",
+        ),
+        ({"hidden_size": None}, None, "neither head_dim nor hidden_size and num_attention_heads: how long is a head"),
+        ({"num_attention_heads": None}, None, "neither head_dim nor hidden_size and num_attention_heads"),
+        ({"num_attention_heads": 0}, None, "neither head_dim nor hidden_size and num_attention_heads"),
+        ({"partial_rotary_factor": 0.4}, None, r"rotary_dim \(head_dim times partial_rotary_factor\) is 3; .* even"),
+        ({"hidden_size": 19}, None, "is 9; it must be positive and even"),
+        ({"rotary_dim": 5}, None, "rotary_dim is 5; it must be positive and even"),
+        ({"rope_theta": 1.0}, None, "base is 1.0; it must be a finite number above 1"),
+        ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor is 0.5; it must be at least 1"),
+        ({"rope_parameters": LAYERS}, None, r"layer_type is None.*\['full_attention', 'sliding_attention'\]"),
+        ({"rope_parameters": LAYERS}, "global", r"layer_type is 'global'; .*\['full_attention', 'sliding_attention'\]"),
+        (OLD, None, r"layer_type is None; for this model it must be one of \['full_attention', 'sliding_att"),
+        ({}, "full_attention", r"layer_type is 'full_attention'; .* one of \[None\] \(None: all layers are alike"),
+        ({"text_config": SMALL}, None, "config is that of a multimodal model; hand over its text_config"),
+        ({"text_config": SMALL}, "sliding_attention", "config is that of a multimodal model"),
+        ({"text_config": SMALL, "rope_parameters": {"rope_type": None}}, None, "config is that of a multimodal model"),
+        ({"rope_ratio": 500, "original_rope": True}, None, "config has original_rope, rope_ratio, not known here"),
+        ({"rope_embedding_base": 1000000}, None, "config has rope_embedding_base, not known here"),
+        ({"rotary_emb_fraction": 0.5}, None, "config has rotary_emb_fraction, not known here"),
+        (
+            {"rope_parameters": {"rope_theta": 1e6}, "rope_scaling": YARN},
+            None,
+            "config has rope_parameters and rope_scaling, and they differ",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused(changes, layer_type, text):
+    with pytest.raises(ValueError, match=text):
+        frequencies_from_config(SMALL | changes, layer_type=layer_type)
+
+
+@pytest.mark.parametrize("config", [None, "config.json", [SMALL], RotaryEmbedding(4, interleaved=True)])
+def test_only_a_mapping_is_read(config):
+    with pytest.raises(
+        TypeError, match=rf"config is a {type(config).__name__}; it must be a dict.*config\.to_dict\(\)"
+    ):
+        frequencies_from_config(config)
+
+
+@pytest.mark.parametrize("model", COMPLETE, ids=lambda model: model["model"])
+def test_any_mapping_is_read_and_stays_as_it_is(model):
+    before = copy.deepcopy(model["config"])
+    frequencies_from_config(MappingProxyType(model["config"]), layer_type=model["rotations"][0]["layer_type"])
+    assert model["config"] == before
+
+
+@pytest.mark.parametrize("model", COMPLETE, ids=lambda model: model["model"])
+def test_what_is_read_goes_into_the_module(model, generator):
+    """The rotation of position 1 by hand, with as many dimensions beside it as the head has."""
+    inv_freq, attention_factor = frequencies_from_config(
+        model["config"], layer_type=model["rotations"][0]["layer_type"]
+    )
+    half = len(inv_freq)
+    rope = RotaryEmbedding(2 * half, interleaved=False, inv_freq=inv_freq, attention_factor=attention_factor)
+    q = torch.randn(2, 2 * half + 6, generator=generator, dtype=torch.float64)
+    rotated, _ = rope(q, q, positions=torch.arange(2))
+    x, y = q[1, :half], q[1, half : 2 * half]
+    cos, sin = inv_freq.cos() * attention_factor, inv_freq.sin() * attention_factor
+    expected = torch.cat((x * cos - y * sin, x * sin + y * cos, q[1, 2 * half :]))
+    torch.testing.assert_close(rotated[1], expected, rtol=0, atol=1e-13)

@@ -1,0 +1,308 @@
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch._subclasses import FakeTensorMode
+
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
+from rope_lib.frequencies import axial_cos_sin, sectioned_cos_sin
+from tests.conftest import ROOT
+
+dims = st.integers(1, 128).map(lambda pairs: 2 * pairs)
+ONE_ROUNDING = 3.1e-8  # half a unit in the last place of float32 below 1 is 2^-25; angles are known to 10^6 * 2^-53
+
+
+def exact_tables(position, speeds):
+    return [math.cos(position * speed) for speed in speeds], [math.sin(position * speed) for speed in speeds]
+
+
+# -- Speeds ------------------------------------------------------------------------------------------------------------
+
+
+@given(dims, st.floats(1.5, 1e7))
+def test_frequencies_are_the_definition(dim, base):
+    loop = [reference.inverse_frequency(i, dim, base) for i in range(dim // 2)]
+    assert inverse_frequencies(dim, base=base).tolist() == pytest.approx(loop, rel=1e-14)
+
+
+def test_frequencies_by_hand():
+    assert inverse_frequencies(4, base=100).tolist() == pytest.approx([1, 0.1], rel=1e-15)
+    assert inverse_frequencies(2).tolist() == [1.0]
+    assert inverse_frequencies(4).tolist() == pytest.approx([1, 0.01], rel=1e-15)  # 10000 is the base of the papers
+    assert inverse_frequencies(4).dtype == torch.float64
+
+
+def test_numbers_of_other_kinds_are_numbers():
+    expected = inverse_frequencies(8, base=100.0)
+    for dim, base in ((np.int64(8), 100), (8, np.float32(100)), (8, Fraction(100)), (np.int32(8), np.int64(100))):
+        assert torch.equal(inverse_frequencies(dim, base=base), expected)
+    assert torch.equal(inverse_frequencies(8, base=10**30), inverse_frequencies(8, base=1e30))  # beyond int64
+
+
+# -- Tables ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", [1e4, 5e5, 1e6])
+@pytest.mark.parametrize("position", [0, 1, -3, 4095, 131_071, 999_999, 1_000_000])
+def test_tables_are_right_to_one_rounding_up_to_a_million(position, base, device):
+    speeds = [reference.inverse_frequency(i, 128, base) for i in range(64)]
+    tables = cos_sin(torch.tensor(position, device=device), inverse_frequencies(128, base=base, device=device))
+    for table, exact in zip(tables, exact_tables(position, speeds), strict=True):
+        assert table.device.type == device.type
+        assert table.tolist() == pytest.approx(exact, abs=ONE_ROUNDING)
+
+
+@given(st.floats(-1e5, 1e5), dims)
+def test_float64_tables_are_the_loop(position, dim):
+    tables = cos_sin(torch.tensor(position, dtype=torch.float64), inverse_frequencies(dim), dtype=torch.float64)
+    speeds = [reference.inverse_frequency(i, dim) for i in range(dim // 2)]
+    for table, exact in zip(tables, exact_tables(position, speeds), strict=True):
+        assert table.dtype == torch.float64
+        assert table.tolist() == pytest.approx(exact, abs=5e-11)  # a speed is known to 2^-52, so an angle to 2.2e-11
+
+
+def test_shapes_follow_the_positions():
+    inv_freq = inverse_frequencies(8)
+    for shape in ((), (5,), (2, 5), (0,), (2, 1, 5)):
+        cos, sin = cos_sin(torch.zeros(shape, dtype=torch.int64), inv_freq)
+        assert cos.shape == sin.shape == (*shape, 4)
+        assert cos.dtype == sin.dtype == torch.float32
+
+
+def test_positions_of_every_exact_type_give_the_same_tables():
+    expected = cos_sin(torch.arange(100), inverse_frequencies(8))
+    whole = (torch.int8, torch.int16, torch.int32, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+    for dtype in (*whole, torch.float32, torch.float64):
+        assert all(map(torch.equal, cos_sin(torch.arange(100).to(dtype), inverse_frequencies(8)), expected))
+
+
+def test_far_whole_numbers_are_exact_where_the_text_says_so():
+    """2^24 - 1 in float32 is the integer; 2^53 - 1 among the integers is the float."""
+    speeds = [reference.inverse_frequency(i, 8) for i in range(4)]
+    for position, dtype in ((2**24 - 1, torch.float32), (2**53 - 1, torch.int64), (2**53 - 1, torch.float64)):
+        tables = cos_sin(torch.tensor(position, dtype=dtype), torch.tensor(speeds, dtype=torch.float64))
+        for table, exact in zip(tables, exact_tables(position, speeds), strict=True):
+            assert table.tolist() == pytest.approx(exact, abs=ONE_ROUNDING)  # the same product of the same two floats
+
+
+def test_what_is_no_number_stays_none():
+    cos, sin = cos_sin(torch.tensor([math.nan, math.inf, 0.0]), inverse_frequencies(4))
+    assert cos.isnan().tolist() == sin.isnan().tolist() == [[True, True], [True, True], [False, False]]
+
+
+def test_gradients_reach_positions_and_speeds(generator):
+    positions = torch.rand(5, generator=generator, dtype=torch.float64).requires_grad_()
+    speeds = torch.rand(3, generator=generator, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda m, w: cos_sin(m, w, dtype=torch.float64), (positions, speeds))
+
+
+# -- Several coordinates -----------------------------------------------------------------------------------------------
+
+
+def test_axial_tables_turn_each_group_by_its_coordinate(generator):
+    """Scores depend on the differences of row and column alone, and each group of dimensions on one of them."""
+    rows, columns = torch.meshgrid(torch.arange(3), torch.arange(4), indexing="ij")
+    grid, inv_freq = torch.stack((rows, columns), dim=-1).flatten(0, 1), inverse_frequencies(4, base=100.0)
+    tables = axial_cos_sin(grid, inv_freq, dtype=torch.float64)
+    for m, n, cos, sin in zip(rows.flatten(), columns.flatten(), *tables, strict=True):
+        angles = [m.item(), m.item() * 0.1, n.item(), n.item() * 0.1]
+        assert cos.tolist() == pytest.approx([math.cos(a) for a in angles], abs=1e-14)
+        assert sin.tolist() == pytest.approx([math.sin(a) for a in angles], abs=1e-14)
+    q, k = torch.randn(2, 12, 8, generator=generator, dtype=torch.float64)
+    moved = axial_cos_sin(grid + torch.tensor([10, 20]), inv_freq, dtype=torch.float64)
+    scores = [
+        apply_rotary_emb(q, *t, interleaved=True) @ apply_rotary_emb(k, *t, interleaved=True).T for t in (tables, moved)
+    ]
+    torch.testing.assert_close(*scores, rtol=1e-10, atol=1e-10)
+
+
+def test_axial_tables_of_any_number_of_coordinates():
+    inv_freq = inverse_frequencies(6)
+    places = torch.arange(24).view(2, 4, 3)
+    for axes in (1, 2, 3):
+        tables = axial_cos_sin(places[..., :axes], inv_freq)
+        for table, plain in zip(tables, cos_sin(places, inv_freq), strict=True):
+            assert torch.equal(table, torch.cat([plain[..., axis, :] for axis in range(axes)], dim=-1))
+
+
+def test_sectioned_tables_are_those_of_transformers():
+    peer = json.loads((ROOT / "tests" / "data" / "transformers_rope.json").read_text())["sectioned"]
+    positions = torch.tensor(peer["positions"])
+    tables = sectioned_cos_sin(positions, inverse_frequencies(16), sections=peer["sections"], dtype=torch.float64)
+    for table, expected in zip(tables, (peer["cos"], peer["sin"]), strict=True):
+        torch.testing.assert_close(table, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=5.1e-10)  # 9 digits
+
+
+def test_sections_by_hand():
+    """Two pairs by time, none by row, one by column."""
+    speeds = torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64)
+    places = torch.tensor([[[1.0, 7.0, 2.0]], [[3.0, 7.0, 4.0]]])
+    cos, sin = sectioned_cos_sin(places, speeds, sections=(2, 0, 1), dtype=torch.float64)
+    angles = torch.tensor([[[1, 0.5, 0.5]], [[3, 1.5, 1]]], dtype=torch.float64)
+    torch.testing.assert_close(cos, angles.cos(), rtol=0, atol=1e-15)
+    torch.testing.assert_close(sin, angles.sin(), rtol=0, atol=1e-15)
+
+
+def test_sectioned_tables_of_text_are_the_plain_ones():
+    positions, inv_freq = torch.arange(5), inverse_frequencies(16)
+    for dtype in (torch.float32, torch.float64):
+        sectioned = sectioned_cos_sin(positions[:, None].expand(5, 3), inv_freq, sections=[2, 3, 3], dtype=dtype)
+        for ours, plain in zip(sectioned, cos_sin(positions, inv_freq, dtype=dtype), strict=True):
+            assert ours.dtype == dtype
+            assert torch.equal(ours, plain)
+    default = sectioned_cos_sin(positions[:, None], inv_freq, sections=[8])
+    assert {t.dtype for t in (*default, *axial_cos_sin(positions[:, None], inv_freq))} == {torch.float32}
+
+
+# -- Devices and compilers ---------------------------------------------------------------------------------------------
+
+
+def test_results_follow_their_inputs_not_the_default_device(device):
+    positions = torch.arange(6, device=device).view(3, 2)
+
+    def tables(inv_freq):
+        sectioned = sectioned_cos_sin(positions, inv_freq, sections=(1, 3))
+        return torch.stack([*cos_sin(positions[:, 0], inv_freq), *cos_sin(positions[:, 1], inv_freq), *sectioned])
+
+    for inv_freq in (inverse_frequencies(8, device="cpu"), inverse_frequencies(8, device=device)):
+        expected = tables(inv_freq)
+        with torch.device("meta"):
+            assert torch.equal(tables(inv_freq), expected)
+            assert axial_cos_sin(positions, inv_freq)[0].device == expected.device == positions.device
+        assert {t.device.type for t in cos_sin(positions.to("meta"), inv_freq)} == {"meta"}
+        somewhere = sectioned_cos_sin(positions.to("meta"), inv_freq, sections=(1, 3))  # no value is waited for
+        assert {(*t.shape, t.device.type) for t in somewhere} == {(3, 4, "meta")}
+
+
+def test_speeds_live_where_they_are_asked_to(device):
+    here = inverse_frequencies(8, device=device)
+    assert here.dtype == torch.float64
+    assert here.device.type == ("cpu" if device.type == "mps" else device.type)  # mps has no float64
+    assert here.tolist() == inverse_frequencies(8).tolist()
+    with torch.device("meta"):
+        assert inverse_frequencies(8).device.type == "meta"
+        assert inverse_frequencies(8, device="cpu").tolist() == here.tolist()
+    assert inverse_frequencies(8, device="meta").device.type == "meta"
+
+
+def test_speeds_for_an_apple_gpu_stay_on_the_cpu():
+    """It has no float64. The devices are only pretended."""
+    with FakeTensorMode():
+        assert {name: inverse_frequencies(8, device=name).device.type for name in ("mps", "cuda")} == {
+            "mps": "cpu",
+            "cuda": "cuda",
+        }
+
+
+def test_a_compiler_can_follow_the_tables():
+    def tables(places, inv_freq):
+        sectioned = sectioned_cos_sin(places, inv_freq, sections=(1, 3))
+        return axial_cos_sin(places, inv_freq), sectioned, inverse_frequencies(4)
+
+    torch.compiler.reset()  # what other tests compiled counts towards a limit
+    places, inv_freq = torch.arange(6).view(3, 2), inverse_frequencies(8)
+    compiled = torch.compile(tables, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(places, inv_freq), tables(places, inv_freq))
+
+
+# -- Errors ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: inverse_frequencies(7), ValueError, "rotary_dim is 7; it must be positive and even"),
+        (lambda: inverse_frequencies(0), ValueError, "rotary_dim is 0"),
+        (lambda: inverse_frequencies(-4), ValueError, "rotary_dim is -4"),
+        (lambda: inverse_frequencies(8.0), TypeError, "rotary_dim is 8.0; it must be an int"),
+        (lambda: inverse_frequencies(True), TypeError, "rotary_dim is True"),
+        (lambda: inverse_frequencies(8, base=1), ValueError, "base is 1; it must be a finite number above 1"),
+        (lambda: inverse_frequencies(8, base=math.nan), ValueError, "base is nan"),
+        (lambda: inverse_frequencies(8, base=math.inf), ValueError, "base is inf"),
+        (lambda: inverse_frequencies(8, base=10**400), ValueError, "it must be a finite number above 1"),
+        (lambda: inverse_frequencies(8, base="10000"), TypeError, "base is '10000'; it must be a number"),
+        (lambda: inverse_frequencies(8, base=torch.tensor(100.0)), TypeError, r"base is tensor\(100.\)"),
+    ],
+)
+def test_errors_of_the_speeds(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+INV_FREQ = inverse_frequencies(8)
+TABLES = {
+    "cos_sin": cos_sin,
+    "axial_cos_sin": axial_cos_sin,
+    "sectioned_cos_sin": lambda *args, **settings: sectioned_cos_sin(*args, sections=(1, 3), **settings),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    ("changed", "error", "text"),
+    [
+        ({"positions": [[0, 1]]}, TypeError, r"positions is a list; it must be a tensor, e.g. torch.arange\(seq_len\)"),
+        ({"positions": np.zeros((5, 2))}, TypeError, "positions is a ndarray"),
+        ({"positions": torch.zeros(5, 2).to_sparse()}, TypeError, "positions is torch.sparse_coo; it must be a dense"),
+        ({"positions": torch.zeros(5, 2).bfloat16()}, TypeError, "cannot tell position 256 from 257, float16 not 2048"),
+        (
+            {"positions": torch.zeros(5, 2).half()},
+            TypeError,
+            r"dtype torch.float16; .* did .to\(bfloat16\) or autocast",
+        ),
+        (
+            {"positions": torch.zeros(5, 2).to(torch.float8_e4m3fn)},
+            TypeError,
+            "positions has dtype torch.float8_e4m3fn",
+        ),
+        ({"positions": torch.ones(5, 2).bool()}, TypeError, "positions has dtype torch.bool; .*a mask"),
+        ({"positions": torch.zeros(5, 2).to(torch.complex128)}, TypeError, "positions has dtype torch.complex128"),
+        ({"inv_freq": 10000.0}, TypeError, "inv_freq is a float; it must be a tensor.*is it the base"),
+        ({"inv_freq": 8}, TypeError, "inv_freq is a int; .*or the dimension"),
+        ({"inv_freq": [1.0, 0.1]}, TypeError, r"inv_freq is a list; .* e.g. inverse_frequencies\(rotary_dim\)"),
+        ({"inv_freq": INV_FREQ.to_sparse()}, TypeError, "inv_freq is torch.sparse_coo; it must be a dense tensor"),
+        ({"inv_freq": INV_FREQ.float()}, TypeError, r"inv_freq has dtype torch.float32; .*cast with .to\(...\)"),
+        ({"inv_freq": INV_FREQ[None]}, ValueError, r"inv_freq has shape \(1, 4\); it must be \(rotary_dim // 2,\)"),
+        ({"inv_freq": INV_FREQ[0]}, ValueError, r"inv_freq has shape \(\)"),
+        ({"dtype": torch.bfloat16}, TypeError, "dtype is torch.bfloat16; tables are torch.float32 or torch.float64"),
+        ({"dtype": torch.float16}, TypeError, "dtype is torch.float16"),
+        ({"dtype": torch.int64}, TypeError, "dtype is torch.int64"),
+        ({"dtype": torch.complex64}, TypeError, "dtype is torch.complex64"),
+        ({"dtype": torch.float8_e5m2}, TypeError, "dtype is torch.float8_e5m2"),
+        ({"dtype": "float32"}, TypeError, "dtype is 'float32'"),
+        ({"dtype": float}, TypeError, "dtype is <class 'float'>"),
+    ],
+)
+def test_errors_of_the_tables(name, changed, error, text):
+    arguments = {"positions": torch.zeros(5, 2), "inv_freq": INV_FREQ, "dtype": torch.float32, **changed}
+    with pytest.raises(error, match=text):
+        TABLES[name](arguments.pop("positions"), arguments.pop("inv_freq"), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("positions", "sections", "text"),
+    [
+        (torch.zeros(5, 3), (1, 3), r"sections are \(1, 3\), inv_freq has 4 speeds, positions have 3 coordinates"),
+        (torch.zeros(5, 2), (1, 2, 1), r"sections are \(1, 2, 1\), inv_freq has 4 speeds, positions have 2"),
+        (torch.zeros(5, 2), (2, 3), "must add up to the number of speeds"),
+        (torch.zeros(3, 5), (1, 1, 2), "positions have 5 coordinates; there must be one section per coordinate"),
+        (torch.tensor(3), (4,), "positions have 0 coordinates"),
+        (torch.zeros(5, 2), (5, -1), r"sections are \(5, -1\)"),
+        (torch.zeros(5, 2), (1.0, 3.0), r"sections are \(1.0, 3.0\)"),
+    ],
+)
+def test_sections_fit_speeds_and_coordinates(positions, sections, text):
+    with pytest.raises(ValueError, match=text):
+        sectioned_cos_sin(positions, INV_FREQ, sections=sections)
+
+
+def test_one_number_has_no_coordinates():
+    with pytest.raises(
+        ValueError, match=r"positions is one number; it must be \(..., axes\), e.g. one \(row, column\)"
+    ):
+        axial_cos_sin(torch.tensor(3), INV_FREQ)

@@ -1,0 +1,246 @@
+"""Shared by the tests of pages: a browser, a visit, what axe says, a server, a cell in a page, a small book."""
+
+import contextlib
+import functools
+import http.server
+import io
+import re
+import sys
+import threading
+import unicodedata
+import zlib
+from pathlib import Path
+
+import in_page
+import nbformat
+import pytest
+from playwright.sync_api import TimeoutError, sync_playwright
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+from tests.conftest import CI, HTML, ROOT
+from tools.chromium import CHROMIUM, FLAGS
+
+PAGES = [f"chapters/{name}.html" for name in (
+    "index", "01_why_position", "02_sinusoidal_encoding", "03_relative_family", "04_rope_from_complex_numbers",
+    "05_rotation_matrix", "06_rope_in_code", "07_long_range_decay", "08_linear_attention",
+    "09_beyond_training_length", "10_does_it_work", "11_reading_the_evidence", "rope_in_five_minutes", "claims",
+    "models", "notation", "toolkit", "glossary", "theorems", "reference", "bibliography", "run_it", "teach_it",
+    "source_map",
+)]  # fmt: skip
+WITHOUT_MATH = {"index", "models", "reference", "bibliography", "run_it", "teach_it"}
+CHAPTER = "chapters/04_rope_from_complex_numbers.html"
+
+
+# -- A browser ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if CHROMIUM is None:
+        assert not CI, "no Chromium found: install it, or the pages are not tested"
+        pytest.skip("no Chromium found (Debian: apt-get install chromium): the pages are not tested")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
+        yield running
+        running.close()
+
+
+class Visit:
+    """One page, opened, with all that it asked for and complained about."""
+
+    def __init__(self, browser, address, *, width=1280, scheme="light", folds=False):
+        self.context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.requests, self.complaints = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.goto(address if ":" in address else f"{HTML.as_uri()}/{address}", wait_until="load")
+        if folds:
+            self.page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+            self.page.wait_for_timeout(400)  # they fade in
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.context.close()
+
+
+@pytest.fixture(scope="session")
+def served(html):
+    """The address of the pages, and the paths that were asked for."""
+    asked = []
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            asked.append(self.path)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html))) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}", asked
+        running.shutdown()
+
+
+# -- What can be seen --------------------------------------------------------------------------------------------------
+
+AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+JUDGE = """async rules => {
+    const judged = await axe.run(document, {resultTypes: ['violations'], ...rules});
+    return judged.violations.filter(one => ['serious', 'critical'].includes(one.impact))
+        .flatMap(one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 200)}`));
+}"""
+# The strokes inside figures and formulas are nothing that axe judges, and nine tenths of a page. It looks at no section
+# that waits for its layout.
+STILL = """
+    document.querySelectorAll('math, svg.rb-figure').forEach(drawing => drawing.replaceChildren());
+    document.head.append(Object.assign(document.createElement('style'), {
+        textContent: '* { transition: none !important; content-visibility: visible !important }' }));
+"""
+ALL = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # off by default, and serious
+COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+
+
+def judge(page):
+    """What axe finds serious or critical; in the dark theme it looks at the colours only, the rest is the same."""
+    page.evaluate(STILL)
+    page.add_script_tag(path=AXE)
+    found = {}
+    for scheme in ("light", "dark"):
+        page.evaluate("scheme => { document.documentElement.dataset.theme = scheme }", scheme)
+        page.wait_for_timeout(100)
+        found |= {f"{scheme}: {one}": None for one in page.evaluate(JUDGE, COLOURS if scheme == "dark" else ALL)}
+    return list(found)
+
+
+# -- What is printed ---------------------------------------------------------------------------------------------------
+
+
+def squeezed(text: str) -> str:
+    """Without spaces, and with the letters of a ligature apart."""
+    return unicodedata.normalize("NFKC", "".join(text.split()))
+
+
+def text_of(pdf: bytes) -> str:
+    """The squeezed text of a PDF as Chromium writes it: each glyph by the table of its font."""
+    objects = {int(number): body for number, body in re.findall(rb"(?s)\n(\d+) 0 obj\n(.*?)\nendobj", pdf)}
+
+    def stream(number):
+        return zlib.decompress(re.search(rb"(?s)\bstream\n(.*)\nendstream", objects[number])[1]).decode("latin1")
+
+    fonts = {}
+    for number, body in objects.items():
+        for table in re.findall(rb"/ToUnicode (\d+) 0 R", body):
+            glyphs = fonts.setdefault(str(number), {})
+            for first, last, letter in re.findall(r"<(\w{4})> (?:<(\w{4})> )?<(\w+)>\n", stream(int(table))):
+                start = bytes.fromhex(letter).decode("utf-16-be")
+                for code in range(int(first, 16), int(last or first, 16) + 1):
+                    glyphs[code] = start[:-1] + chr(ord(start[-1]) + code - int(first, 16))
+    text, font = [], {}
+    for number, body in objects.items():
+        if b"FlateDecode" in body and b"/Subtype" not in body and " Tf\n" in (content := stream(number)):
+            for name, shown in re.findall(r"/F(\d+) \S+ Tf|<(\w+)> Tj", content):
+                font = fonts.get(name, {}) if name else font
+                text += [font.get(int(shown[i : i + 4], 16), "") for i in range(0, len(shown), 4)]
+    return squeezed("".join(text))
+
+
+# -- A cell that runs in the page --------------------------------------------------------------------------------------
+
+
+def code_cells(stem):
+    """The code cells of a notebook."""
+    notebook = nbformat.read(ROOT / "chapters" / f"{stem}.ipynb", as_version=4)
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def live_cells(stem):
+    """(cells above, cell) for each that is live."""
+    cells = code_cells(stem)
+    sources = [cell.source for cell in cells]
+    return [(sources[:i], cells[i]) for i, runs in enumerate(in_page.live(sources)) if runs]
+
+
+class Live:
+    """A cell of a page, found by its code, or a piece of it."""
+
+    def __init__(self, page, source):
+        self.page = page
+        number = page.evaluate(
+            "source => [...document.querySelectorAll('div.cell')].findIndex(cell => "
+            "cell.querySelector('.cell_input pre')?.textContent.includes(source))",
+            source,
+        )
+        self.cell = page.locator("div.cell").nth(number)
+        self.cell.evaluate(
+            """cell => document.querySelectorAll('details').forEach(fold => {
+                if (fold.contains(cell) || cell.contains(fold)) fold.open = true;
+            })"""
+        )
+        self.code, self.status = self.cell.locator("textarea"), self.cell.locator(".rb-status")
+
+    def click(self, name):
+        self.cell.get_by_role("button", name=name, exact=True).click()
+
+    def result(self, seconds=180):
+        """The words of the run, once it ended."""
+        with contextlib.suppress(TimeoutError):
+            self.status.filter(has_text=" s.").wait_for(timeout=seconds * 1000)
+        words = self.status.inner_text()
+        assert " s." in words, f"no result after {seconds} s: {words}"
+        return words
+
+
+# -- A small book, built for one question ------------------------------------------------------------------------------
+
+TOC = """# A book
+
+```{toctree}
+:numbered: 1
+one
+two
+```
+```{toctree}
+plain
+```
+"""
+
+
+class Book:
+    """Pages of a book in a folder, built with the book's extension; what Sphinx warned of."""
+
+    def __init__(self, folder, files):
+        folder.mkdir(parents=True)
+        pages = {"index.md": TOC, "two.md": "# Two", "plain.md": "# Plain"} | files
+        if "one.ipynb" not in files:
+            pages = {"one.md": "# One"} | pages
+        for name, content in pages.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content, encoding="utf-8")
+        settings = {
+            "extensions": ["myst_nb", "sphinxcontrib.bibtex", "rope_book"],
+            "bibtex_bibfiles": [],
+            "html_math_renderer": "temml",
+            "myst_enable_extensions": ["dollarmath"],
+            "nb_execution_mode": "off",
+            "numfig": True,
+            "root_doc": "index",
+        }
+        self.out = folder / "_build"
+        warnings = io.StringIO()
+        with docutils_namespace():
+            app = Sphinx(folder, None, self.out, folder / "_trees", "html", settings, status=None, warning=warnings)
+            app.build()
+        self.warnings = re.sub(r"\x1b\[[\d;]*m", "", warnings.getvalue())
+
+    def __getitem__(self, page):
+        """The article of a page, white space and tags of no interest left out."""
+        text = (self.out / f"{page}.html").read_text(encoding="utf-8")
+        text = re.search(r'<div class="body" role="main">(.*?)<div class="clearer">', text, re.DOTALL)[1]
+        return " ".join(re.sub(r'<span class="pre">(.*?)</span>|<a class="headerlink".*?</a>', r"\1", text).split())
+
+
+@pytest.fixture
+def book(tmp_path):
+    return lambda **files: Book(tmp_path / "book", {f"{name}.md": text for name, text in files.items()})

@@ -1,0 +1,172 @@
+"""Proofs that run in the page, with Python in WebAssembly."""
+
+import json
+import re
+import time
+from urllib.parse import urlparse
+
+import pytest
+
+from tests.conftest import HTML, ROOT
+from tests.pages.conftest import Live, Visit, live_cells
+
+AT_LEAST = {  # cells that a reader can run in the page
+    "01_why_position": 9, "02_sinusoidal_encoding": 9, "03_relative_family": 5, "04_rope_from_complex_numbers": 25,
+    "05_rotation_matrix": 15, "06_rope_in_code": 5, "07_long_range_decay": 3, "08_linear_attention": 5,
+}  # fmt: skip
+
+
+def formula(place):
+    """What was made of it."""
+    place.locator("math").first.wait_for(state="attached", timeout=10_000)
+    return place.locator("math").first.evaluate("node => node.outerHTML")
+
+
+@pytest.mark.parametrize("stem", ["04_rope_from_complex_numbers", "05_rotation_matrix"])
+def test_proofs_run_in_the_page(stem, browser, served):
+    address, asked = served
+    asked.clear()
+    proofs = [cell for _, cell in live_cells(stem) if "break" in cell.metadata]
+    with Visit(browser, f"{address}/chapters/{stem}.html") as visit:
+        assert not any("live/" in path for path in asked), "Python is loaded before it is asked for"
+        begin, seconds = time.perf_counter(), []
+        for cell in proofs:
+            live_cell = Live(visit.page, cell.source)
+            stored = live_cell.cell.locator(".cell_output:not(.rb-result) .math")
+            shown = formula(stored) if stored.count() else None
+            live_cell.click("Try it")
+            assert live_cell.code.input_value() == cell.source
+            live_cell.click("Run")
+            assert "Every claim of the cell holds." in live_cell.result()
+            seconds.append(time.perf_counter() - begin)
+            begin = time.perf_counter()
+            if shown:
+                assert formula(live_cell.cell.locator(".rb-result")) == shown
+                assert not stored.is_visible()
+        assert len(proofs) >= 5
+        outside = [url for url in visit.requests if not url.startswith((address, "data:", "blob:"))]
+        assert outside == []
+        assert sum("pyodide.asm.wasm" in url for url in visit.requests) == 1, "requests of the worker are not seen"
+        assert visit.complaints == []
+        print(f"{stem}: {len(proofs)} proofs, first after {seconds[0]:.1f} s, then {max(seconds[1:]):.1f} s at most")
+
+
+def test_one_click_breaks_a_proof_and_one_brings_it_back(browser, served):
+    cell = next(cell for _, cell in live_cells("04_rope_from_complex_numbers") if "break" in cell.metadata)
+    with Visit(browser, f"{served[0]}/chapters/04_rope_from_complex_numbers.html") as visit:
+        proof, change = Live(visit.page, cell.source), cell.metadata["break"]
+        proof.click(change["label"])
+        words = proof.result()
+        assert proof.code.input_value() == cell.source.replace(change["from"], change["to"])
+        assert f"{change['from']} is now {change['to']}" in words
+        assert "Refused in line" in words
+        assert "lhs - rhs reduces to" in words
+        assert "false at {" in words
+        assert "Traceback" not in words
+        proof.click("Reset")
+        assert proof.code.input_value() == cell.source
+        assert "Refused" not in proof.status.inner_text()
+        proof.click("Run")
+        assert "Every claim of the cell holds." in proof.result()
+        proof.click("Close")
+        assert proof.code.count() == 0
+        assert visit.page.evaluate("document.activeElement.textContent") == "Try it"
+
+
+def test_a_definition_that_the_reader_changes_reaches_the_cells_below(browser, served):
+    with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
+        first, second = Live(visit.page, "columns = [Matrix("), Live(visit.page, "J = rotation(pi / 2)")
+        second.click("Try it")
+        second.code.fill("rotation(beta)")
+        second.click("Run")
+        second.result()
+        first.click("Try it")
+        first.code.fill('alpha, beta = sp.symbols("alpha_2 beta_2", real=True)')
+        first.click("Run")
+        first.result()
+        second.click("Run")
+        second.result()
+        assert "2" in second.cell.locator(".rb-result math").text_content()
+
+
+def test_an_endless_loop_can_be_stopped_and_the_page_stays_awake(browser, served):
+    with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
+        proof = Live(visit.page, "J = rotation(pi / 2)")
+        text = proof.cell.locator("pre").first.inner_text().strip()
+        proof.click("Try it")
+        proof.code.fill("while True:\n    pass")
+        proof.click("Run")
+        proof.status.filter(has_text="Running.").wait_for(timeout=90_000)
+        visit.page.wait_for_timeout(1000)
+        begin = time.perf_counter()
+        assert visit.page.evaluate("new Promise(done => setTimeout(() => done(1 + 1)))") == 2
+        assert time.perf_counter() - begin < 1
+        proof.click("Stop")
+        assert "Stopped." in proof.status.inner_text()
+        proof.code.fill(text)
+        proof.click("Run")
+        assert "Every claim of the cell holds." in proof.result()
+
+
+def test_keyboard_is_enough(browser, served):
+    with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
+        proof, keyboard = Live(visit.page, "columns = [Matrix("), visit.page.keyboard
+        proof.cell.get_by_role("button", name="Try it").focus()
+        keyboard.press("Enter")
+        visit.page.wait_for_function("document.activeElement.matches('textarea')")
+        keyboard.press("Control+Enter")
+        assert "Every claim of the cell holds." in proof.result()
+        keyboard.press("Tab")
+        assert visit.page.evaluate("document.activeElement.textContent") == "Run"
+
+
+def test_a_page_from_disk_says_what_to_do(browser, served, html):
+    with Visit(browser, f"{HTML.as_uri()}/chapters/05_rotation_matrix.html") as visit:
+        proof = Live(visit.page, "J = rotation(pi / 2)")
+        visit.requests.clear()
+        proof.click("Try it")
+        proof.status.filter(has_text="make serve").wait_for(timeout=5000)
+        assert proof.code.count() == 0
+        assert [urlparse(url).path for url in visit.requests] == [f"{html}/_static/live.js"]
+        assert visit.complaints == []
+
+
+def test_the_first_click_counts_once_however_late_its_script_comes(browser, served):
+    with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
+        proof, asked = Live(visit.page, "J = rotation(pi / 2)"), []
+        button = proof.cell.get_by_role("button", name="Try it")
+
+        def late(route):
+            asked.append(route)
+            if len(asked) == 1:
+                route.abort()
+            else:
+                time.sleep(0.5)
+                route.continue_()
+
+        visit.page.route("**/live.js", late)
+        with visit.page.expect_event("requestfailed"):
+            button.click()
+        button.dblclick()  # it did not come, so one may click again
+        proof.code.wait_for()
+        assert proof.code.count() == 1
+        assert len(asked) == 2
+        visit.page.wait_for_function("document.activeElement.matches('textarea')")
+
+
+def test_only_pages_with_live_cells_have_the_script_that_waits(html, served):
+    """How large it is: test_access.py."""
+    page = (html / "chapters" / "04_rope_from_complex_numbers.html").read_text(encoding="utf-8")
+    assert page.count('<script defer="defer" src="../_static/try.js') == 1
+    assert not re.search("pyodide|live.js", page)
+    assert "try.js" not in (html / "chapters" / "notation.html").read_text(encoding="utf-8")
+    counted = json.loads((html / "_static" / "live" / "live.json").read_text())["cells"]
+    assert all(counted[f"chapters/{stem}"] >= number for stem, number in AT_LEAST.items())
+
+
+def test_no_registry_is_named():
+    lock = json.loads((ROOT / "package-lock.json").read_text())
+    assert not any("resolved" in package for package in lock["packages"].values())
+    assert all("integrity" in package for name, package in lock["packages"].items() if name)
+    pinned = json.loads((ROOT / "package.json").read_text())["dependencies"]
+    assert {name: lock["packages"][f"node_modules/{name}"]["version"] for name in pinned} == pinned

@@ -1,0 +1,82 @@
+"""A page on paper."""
+
+import pytest
+
+from tests.conftest import HTML
+from tests.pages.conftest import CHAPTER, Visit, squeezed, text_of
+
+
+@pytest.mark.parametrize("name", ["04_rope_from_complex_numbers", "06_rope_in_code"])
+def test_a_printed_page_has_its_solutions_and_no_controls(name, browser, html):
+    with Visit(browser, f"{HTML.as_uri()}/chapters/{name}.html") as visit:
+        page = visit.page
+        solutions = page.locator("article details:not([class]) > p").evaluate_all(
+            """all => all.flatMap(one => [...one.childNodes].filter(node => node.nodeType === Node.TEXT_NODE))
+                .map(node => node.textContent)"""
+        )
+        hidden = page.locator("details.hide pre").all_text_contents()
+        printed = text_of(page.pdf(print_background=True))
+        wanted = [squeezed(text) for text in [*solutions, *hidden] if len(text) > 30]
+        assert len(wanted) >= 6
+        assert [text for text in wanted if text not in printed] == []
+        assert f"Fig.{int(name[:2])}.1" in printed
+        assert "Tryit" not in printed
+        assert visit.complaints == []
+
+
+def test_before_printing_all_opens_and_afterwards_is_as_it_was(browser, html):
+    state = """() => ({
+        open: [...document.querySelectorAll("details")].map(fold => fold.open),
+        theme: document.documentElement.dataset.theme,
+        values: [...document.querySelectorAll(".rope-piece input")].map(input => input.value),
+        drawn: [...document.querySelectorAll(".rope-piece svg")].map(svg => svg.innerHTML),
+    })"""
+    with Visit(browser, CHAPTER, scheme="dark") as visit:
+        page = visit.page
+        first = page.evaluate(state)
+        page.locator(".rope-piece input").first.press("ArrowRight")
+        page.locator("details").nth(1).evaluate("fold => { fold.open = true }")
+        before = page.evaluate(state)
+        assert before["drawn"] != first["drawn"]
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        during = page.evaluate(state)
+        assert all(during["open"])
+        assert (during["values"], during["drawn"]) == (first["values"], first["drawn"])
+        assert during["theme"] == "light"
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate(state) == before
+        assert before["theme"] == "dark"
+
+
+@pytest.mark.parametrize("name", ["01_why_position", "04_rope_from_complex_numbers", "06_rope_in_code"])
+def test_nothing_printed_is_empty_or_wider_than_the_paper(name, browser, html):
+    with Visit(browser, f"{HTML.as_uri()}/chapters/{name}.html", width=690) as visit:
+        page = visit.page
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        bad = page.evaluate(
+            """() => {
+                const boxes = [...document.querySelectorAll(
+                    "article :is(div.cell_input, div.cell_output, blockquote, figure, details:not(.rb-source))")]
+                    .filter(node => !node.closest(".rb-source"));
+                const box = node => node.getBoundingClientRect();
+                return {
+                    empty: boxes.filter(node => box(node).height < 10 || getComputedStyle(node).opacity !== "1"
+                        || !(node.innerText.trim() || node.querySelector("svg"))).length,
+                    fading: boxes.flatMap(node => node.getAnimations({subtree: true})).length,
+                    controls: [...document.querySelectorAll("article :is(button, input, .rb-live)")]
+                        .filter(node => box(node).height).length,
+                    cut: boxes.filter(node => getComputedStyle(node).breakInside !== "avoid"
+                        && !node.matches("details")).length,
+                    boxes: boxes.length,
+                };
+            }"""
+        )
+        assert bad.pop("boxes") > 20
+        assert set(bad.values()) == {0}, bad
+        beside = page.evaluate(
+            """() => [...document.querySelectorAll("article :is(pre, figure, table, .rope-piece, div.math)")]
+                .filter(node => node.getBoundingClientRect().right > innerWidth)
+                .map(node => node.outerHTML.slice(0, 120))"""
+        )
+        assert beside == []

@@ -1,0 +1,96 @@
+"""The search: it leads to sections, statements, terms and functions, from disk too."""
+
+import re
+
+import pytest
+import search
+import yaml
+
+from tests.conftest import HTML, ROOT
+from tests.pages.conftest import Visit
+
+
+def results(browser, query: str) -> list[tuple[str, str]]:
+    """Address and text of each result, in order."""
+    with Visit(browser, f"{HTML.as_uri()}/search.html?q={query}") as visit:
+        visit.page.locator(".search-summary:not(:empty)").wait_for(timeout=10_000)
+        rows = visit.page.locator("#search-results li").evaluate_all(
+            "all => all.map(one => [one.querySelector('a').getAttribute('href'), one.innerText])"
+        )
+        assert visit.complaints == []
+        return [tuple(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("Theorem 5.2", "05_rotation_matrix.html#theorem-5-2"),
+        ("exercise 4.1", "04_rope_from_complex_numbers.html#exercise-4-1"),
+        ("旋转位置编码", "glossary.html#term"),
+        ("外推", "glossary.html#term"),
+        ("apply_rotary_emb", "reference.html#apply_rotary_emb"),
+        ("glossary", "glossary.html"),
+        ("aliasing", "glossary.html#term-aliasing"),
+        ("the rotation matrix", "05_rotation_matrix.html"),
+    ],
+)
+def test_search_leads_to_the_place(query, first, browser, html):
+    assert results(browser, query)[0][0].startswith(f"chapters/{first}")
+
+
+@pytest.mark.parametrize("query", ["glossary", "rotary position embedding", "RoPE", "positions"])
+def test_search_lists_each_place_once(query, browser, html):
+    addresses = [address for address, _ in results(browser, query)]
+    assert len(addresses) == len(set(addresses)) > 1
+
+
+def test_results_have_section_page_and_the_words_around_the_hit(browser, html):
+    [(_, term), (_, text)] = results(browser, "aliasing")
+    assert term.startswith("aliasing")
+    assert text.startswith("How well is the speed determined? 4. RoPE from complex numbers")
+    assert "calls this aliasing." in text
+
+
+def test_search_knows_other_forms_of_a_word_and_says_when_there_is_nothing(browser, html):
+    assert len(results(browser, "reflected")) >= len(results(browser, "reflections")) > 5
+    assert results(browser, "zzzq") == []
+
+
+def test_each_place_of_the_index_is_in_its_page(html):
+    text = (html / "_static" / "places.js").read_text(encoding="utf-8")
+    book = yaml.safe_load(text.removeprefix("Search.book=").removesuffix(";\n"))
+    pages = [(html / f"{page}.html").read_text(encoding="utf-8") for page, _ in book["pages"]]
+    missing = [
+        (title, anchor)
+        for number, title, _, names, _ in book["places"]
+        for anchor in names.values()
+        if anchor and f'id="{anchor}"' not in pages[number]
+    ]
+    assert missing == []
+    assert len(book["places"]) > 400
+
+
+@pytest.mark.parametrize(
+    ("tex", "plain"),
+    [
+        (r"\theta_i = b^{-2i/d}", "θ_i = b^−2i/d"),
+        (r"\langle q, k\rangle \le \Theta \tag{4.1}", "⟨q,k⟩ ≤ Θ (4.1)"),
+        (r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}", "(a b c d )"),
+        (r"\mathrm{Re}\,\varphi", "Reφ"),
+    ],
+)
+def test_mathematics_in_results_can_be_read(tex, plain):
+    assert search.plain_math(tex) == plain
+
+
+def test_a_search_says_what_it_found(browser, html):
+    with Visit(browser, "search.html?q=rotation") as visit:
+        visit.page.locator("#search-results li").first.wait_for()
+        found = visit.page.locator("#search-results [aria-live=polite]")
+        assert re.match(r"\d+ places found", found.text_content())
+        assert found.get_attribute("role") is None
+
+
+def test_the_scripts_of_the_search_are_small():
+    sizes = [(ROOT / "_ext" / "static" / name).stat().st_size for name in ("search.js", "reading.js")]
+    assert sum(sizes) <= 12_000

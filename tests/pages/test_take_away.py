@@ -1,0 +1,52 @@
+"""The book to take along: as one PDF, and as a zip that opens from disk."""
+
+import re
+import zipfile
+
+from tests.conftest import HTML
+from tests.pages.conftest import Visit, text_of
+from tools import take_away
+
+
+def test_pdf_has_a_title_page_contents_with_page_numbers_and_links(html, tmp_path, monkeypatch, browser):
+    """Two pages of the book in the place of all."""
+    monkeypatch.setattr(take_away, "parts", lambda: [("Some", ["01_why_position", "bibliography"])])
+    pdf = take_away.print_book(browser)
+    places = take_away.places_in(pdf)
+    assert places["01_why_position"] == 3  # behind title page and contents
+    assert places["01_why_position--exercises"] < places["bibliography"]
+    text = text_of(pdf)
+    assert "Rotate,Don’tAdd" in text
+    assert f"Exercises{places['01_why_position--exercises']}" in text
+    links = set(re.findall(rb"/Dest /([^\s/>]+)", pdf))
+    assert len(links) > 10
+    assert {take_away.unescaped(link) for link in links} <= set(places)
+    assert b"arxiv.org/abs/1706.03762" in pdf
+    assert b"file://" not in pdf
+    assert b"/Outlines" in pdf
+
+
+def test_parts_of_the_pdf_are_the_table_of_contents():
+    names = [name for _, part in take_away.parts() for name in part]
+    assert names[0] == "rope_in_five_minutes"
+    assert all((HTML / "chapters" / f"{name}.html").exists() for name in names)
+
+
+def test_unpacked_zip_opens_from_disk(html, tmp_path, monkeypatch, browser):
+    monkeypatch.setattr(take_away, "OUT", tmp_path)
+    with zipfile.ZipFile(take_away.write_zip()) as archive:
+        archive.extractall(tmp_path)
+    root = (tmp_path / take_away.NAME).as_uri()
+    with Visit(browser, f"{root}/chapters/02_sinusoidal_encoding.html") as visit:
+        page = visit.page
+        page.goto(f"{root}/index.html", wait_until="commit")  # leads on at once
+        page.wait_for_url("**/chapters/index.html")
+        page.locator("a[href='01_why_position.html']").first.click()
+        page.wait_for_url("**/01_why_position.html")
+        page.locator("math").first.wait_for(state="attached")
+        assert page.locator("svg.rb-figure").count() > 0
+        page.goto(f"{root}/search.html?q=Theorem 5.2")
+        page.locator("#search-results li a").first.click()
+        page.wait_for_url("**/05_rotation_matrix.html#theorem-5-2")
+        assert [url for url in visit.requests if not url.startswith((root, "data:", "blob:"))] == []
+        assert visit.complaints == []

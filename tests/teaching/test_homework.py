@@ -1,0 +1,1184 @@
+"""Homework: the check names each planted mistake, right solutions pass, and students get no solutions."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import product
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+
+from lab import experiments
+from lab.mistakes import DIM, MISTAKES
+from lectures.homework import build as making
+from lectures.homework import check
+from lectures.teacher.numbers import numbers
+from rope_lib import RotaryEmbedding, half_split_to_interleaved, interleaved_to_half_split, reference
+from tests.conftest import ROOT
+
+LAYOUTS = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "half-split"])
+FIVE_MINUTES = ROOT / "chapters" / "rope_in_five_minutes.ipynb"
+KNOWN_TWICE = [{"factor": -1}, {"swapped": True}, {"factor": 0}]  # a table that a rotation can also be wrong by
+
+
+def said(capsys, task, *functions):
+    """The points, and what was printed, without line breaks."""
+    points = task(*functions)
+    return points, re.sub(r"\n {4}", " ", capsys.readouterr().out)
+
+
+# -- The loops are the definitions of the library ----------------------------------------------------------------------
+
+
+@LAYOUTS
+def test_loops_are_those_of_the_reference(interleaved, generator):
+    for dim, base in ((2, 10000.0), (6, 100.0), (16, 500000.0)):
+        x = torch.randn(3, dim, generator=generator, dtype=torch.float64)
+        positions = torch.tensor([0, 7, 999_999])
+        cos, sin = check.tables_by_loop(positions, dim, base)
+        [found] = check.rotation_by_loop(x, cos, sin, interleaved)
+        for row, m, y in zip(x.tolist(), positions.tolist(), found, strict=True):
+            expected = reference.rotate(row, m, interleaved=interleaved, base=base)
+            torch.testing.assert_close(y, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
+
+
+def test_loops_are_those_of_the_library(generator):
+    weight = torch.randn(24, 5, generator=generator, dtype=torch.float64)
+    for back, convert in ((False, interleaved_to_half_split), (True, half_split_to_interleaved)):
+        [found] = check.conversion_by_loop(weight, 6, back)
+        assert torch.equal(found, convert(weight, head_dim=6, dim=0))
+    q, k = torch.randn(2, 3, 7, 8, generator=generator, dtype=torch.float64)
+    turned_q, turned_k = RotaryEmbedding(8, interleaved=True)(q, k, positions=torch.arange(7))
+    found = check.cache_by_loop(q, k, (4, 1, 2))
+    torch.testing.assert_close(found[-2], turned_q[:, 5:] @ turned_k.mT)
+    torch.testing.assert_close(found[-1], turned_k)
+
+
+# -- Right solutions, in several styles --------------------------------------------------------------------------------
+
+
+def tables(positions, head_dim, base=10000.0):
+    angles = positions.double()[:, None] * base ** (-torch.arange(0, head_dim, 2).double() / head_dim)
+    return angles.cos(), angles.sin()
+
+
+def tables_of_complex_numbers(positions, head_dim, base=10000.0):
+    speeds = torch.exp(
+        -torch.arange(0, head_dim, 2, dtype=torch.float64) * (torch.tensor(base).double().log() / head_dim)
+    )
+    numbers = torch.polar(torch.ones(len(positions), head_dim // 2).double(), torch.outer(positions.double(), speeds))
+    return numbers.real.float(), numbers.imag.float()
+
+
+def tables_by_loops(positions, head_dim, base=10000.0):
+    rows = [[m / base ** (2 * i / head_dim) for i in range(head_dim // 2)] for m in positions.tolist()]
+    return [torch.tensor(rows, dtype=torch.float64).cos(), torch.tensor(rows, dtype=torch.float64).sin()]
+
+
+def tables_by_numpy(positions, head_dim, base=10000.0):
+    angles = np.outer(positions.numpy(), base ** (-np.arange(0, head_dim, 2) / head_dim))
+    return np.cos(angles[:, ::-1])[:, ::-1], np.sin(angles).astype(np.float32)  # the first with a negative stride
+
+
+@pytest.mark.parametrize("solution", [tables, tables_of_complex_numbers, tables_by_loops, tables_by_numpy])
+def test_right_tables_pass(solution, capsys):
+    assert check.tables(solution) == 5
+    assert capsys.readouterr().out.endswith("Task 1: 5 of 5\n")
+
+
+def split(x, interleaved):
+    return (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
+
+
+def join(x0, x1, interleaved):
+    return torch.stack((x0, x1), dim=-1).flatten(-2) if interleaved else torch.cat((x0, x1), dim=-1)
+
+
+def swap(x, interleaved):
+    x0, x1 = split(x, interleaved)
+    return join(-x1, x0, interleaved)
+
+
+def twice(table, interleaved):
+    return join(table, table, interleaved)
+
+
+def stacked(x, cos, sin, interleaved):
+    x0, x1 = split(x, interleaved)
+    return join(x0 * cos - x1 * sin, x0 * sin + x1 * cos, interleaved).to(x.dtype)
+
+
+def by_rotate_half(x, cos, sin, interleaved):
+    y = x.float() if x.dtype == torch.bfloat16 else x
+    return (y * twice(cos, interleaved) + swap(y, interleaved) * twice(sin, interleaved)).type_as(x)
+
+
+def as_complex_product(x, cos, sin, interleaved):
+    pairs = torch.complex(*(part.contiguous().double() for part in split(x, interleaved)))
+    turned = pairs * torch.complex(cos.double(), sin.double())
+    return join(turned.real, turned.imag, interleaved).to(x.dtype)
+
+
+def by_matrices(x, cos, sin, interleaved):
+    matrices = torch.stack((cos, -sin, sin, cos), dim=-1).unflatten(-1, (2, 2)).to(torch.float32)
+    pairs = torch.stack(split(x, interleaved), dim=-1).float()
+    return join(*torch.einsum("wprc,...wpc->...wpr", matrices, pairs).unbind(-1), interleaved).to(x.dtype)
+
+
+def by_loops(x, cos, sin, interleaved):
+    x, wanted = x.double(), x.dtype
+    y, half = torch.empty_like(x), x.shape[-1] // 2
+    for word, i in product(range(x.shape[-2]), range(half)):
+        a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + half)
+        c, s = cos[word, i], sin[word, i]
+        y[..., word, a] = x[..., word, a] * c - x[..., word, b] * s
+        y[..., word, b] = x[..., word, a] * s + x[..., word, b] * c
+    return y.to(wanted)
+
+
+def by_one_matrix(x, cos, sin, interleaved):
+    return by_one_matrix_of_float32(x.float(), cos, sin, interleaved).to(x.dtype)
+
+
+def by_one_matrix_of_float32(x, cos, sin, interleaved):
+    dim = x.shape[-1]
+    matrices = torch.zeros(len(cos), dim, dim)
+    for i in range(dim // 2):
+        a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + dim // 2)
+        matrices[:, a, a], matrices[:, a, b] = cos[:, i], -sin[:, i]
+        matrices[:, b, a], matrices[:, b, b] = sin[:, i], cos[:, i]
+    return (matrices @ x[..., None])[..., 0]
+
+
+def by_numpy(x, cos, sin, interleaved):
+    parts = (part.float().numpy() for part in (*split(x, interleaved), cos, sin))
+    x0, x1, cos, sin = parts
+    y = (torch.from_numpy(part) for part in (x0 * cos - x1 * sin, x0 * sin + x1 * cos))
+    return join(*y, interleaved).to(x.dtype)
+
+
+def looks_right(rotate):
+    x = torch.tensor([[[3.0, 4.0, 5.0, 6.0]] * 2])
+    cos, sin = torch.tensor([[0.6, 0.8], [1.0, 0.0]]), torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+    by_hand = torch.tensor([[[-1.4, 4.8, 0.4, 7.8], [3.0, 4.0, -6.0, 5.0]]])
+    return torch.allclose(rotate(x, cos, sin), by_hand)
+
+
+RIGHT_ROTATIONS = [stacked, by_rotate_half, as_complex_product, by_matrices, by_loops, by_one_matrix, by_numpy]
+
+
+def in_both_layouts(solution):
+    return [lambda *case, layout=layout: solution(*case, layout) for layout in (True, False)]
+
+
+@pytest.mark.parametrize("solution", RIGHT_ROTATIONS)
+def test_right_rotations_pass(solution, capsys):
+    assert check.rotation(*in_both_layouts(solution), looks_right) == 5
+    assert capsys.readouterr().out.endswith("Task 2: 5 of 5\n")
+
+
+def to_half_split(weight, head_dim):
+    return weight.unflatten(0, (-1, head_dim // 2, 2)).transpose(1, 2).flatten(0, 2)
+
+
+def to_interleaved(weight, head_dim):
+    return weight.unflatten(0, (-1, 2, head_dim // 2)).transpose(1, 2).flatten(0, 2)
+
+
+def test_right_conversions_pass(capsys):
+    def by_index(weight, head_dim):
+        heads = torch.arange(len(weight)).view(-1, head_dim)
+        return weight[torch.cat((heads[:, 0::2], heads[:, 1::2]), dim=1).flatten()]
+
+    def by_matrix(weight, head_dim):
+        order = by_index(torch.arange(len(weight)), head_dim)
+        return torch.eye(len(weight))[order].T @ weight  # float32 only, as in most programs
+
+    def by_rows(weight, head_dim):
+        order = by_index(torch.arange(len(weight)), head_dim)
+        return [torch.stack([weight[int(row)] for row in order])]
+
+    def by_arrays(weight, head_dim):  # no bfloat16 here
+        array = weight.numpy()
+        return array.reshape(-1, head_dim // 2, 2, array.shape[1]).transpose(0, 2, 1, 3).reshape(array.shape)
+
+    assert check.conversion(to_half_split, to_interleaved) == 5
+    assert check.conversion(by_index, by_matrix) == 5
+    assert check.conversion(by_rows, to_interleaved) == check.conversion(by_arrays, to_interleaved) == 5
+    assert capsys.readouterr().out.endswith("Task 3: 5 of 5\n")
+
+
+def cached(  # right, unless it is asked for something else
+    q, k, cache, *, offset=lambda past: past, query_offset=None, spread=1, keys_too=True, stack=None, keep=None,
+    last=None, again=False, turn=stacked, of_tables=tables, heads=lambda cache: cache.shape[1],
+):  # fmt: skip
+    past, new = (0 if cache is None else heads(cache)), q.shape[1]
+
+    def at(start):
+        return of_tables(start + spread * torch.arange(new), q.shape[-1])
+
+    old = k[:, :0] if cache is None else cache
+    turned_q = turn(q, *at((query_offset or offset)(past)), True) if query_offset is not False else q
+    turned_k = turn(k, *at(offset(past)), True) if keys_too else k
+    if again:
+        old = turn(old, *of_tables(torch.arange(past), q.shape[-1]), True)
+    seen = torch.cat((old, turned_k) if stack is None else stack(old, turned_k), dim=1)
+    scores = turned_q @ seen.mT
+    kept = seen if keep is None else keep(torch.cat((k[:, :0] if cache is None else cache, k), dim=1), turned_k)
+    return (scores if last is None else last(scores, past)), kept
+
+
+def test_right_caches_pass(capsys):
+    def turns_all_and_keeps_the_last(q, k, cache):
+        past = 0 if cache is None else cache.shape[1]
+        cos, sin = tables(torch.arange(past + q.shape[1]), q.shape[-1])
+        q, k = (stacked(x, cos[past:], sin[past:], True) for x in (q, k))
+        keys = k if cache is None else torch.cat([cache, k], dim=-2)
+        return torch.einsum("hqd,hkd->hqk", q, keys), keys
+
+    assert check.cache(cached) == check.cache(turns_all_and_keeps_the_last) == 5
+    assert capsys.readouterr().out.endswith("Task 4: 5 of 5\n")
+
+
+def rope(d_k, theta, longest, x, positions, *, of_tables=tables, turn=stacked):
+    cos, sin = (t.view(*positions.shape, -1) for t in of_tables(positions.flatten(), d_k, theta))
+    return turn(x, cos, sin, True)
+
+
+def test_right_run_rope_passes(capsys):
+    assert check.run_rope(rope)
+    assert capsys.readouterr().out == "run_rope: right.\n"
+
+
+# -- Planted mistakes --------------------------------------------------------------------------------------------------
+
+
+def with_speeds(speeds):
+    def planted(positions, head_dim, base=10000.0, dtype=torch.float64):
+        angles = positions.to(dtype)[:, None] * speeds(head_dim, base).to(dtype)
+        return angles.cos(), angles.sin()
+
+    return planted
+
+
+def with_angles(change):
+    def planted(positions, head_dim, base=10000.0, dtype=torch.float64):
+        speeds = base ** (-torch.arange(0, head_dim, 2).double() / head_dim)
+        angles = change(positions, speeds.to(dtype)).to(dtype)
+        return angles.double().cos(), angles.double().sin()
+
+    return planted
+
+
+def with_result(change):
+    def planted(positions, head_dim, base=10000.0, dtype=torch.float64):
+        angles = positions.to(dtype)[:, None] * (base ** (-even(head_dim) / head_dim)).to(dtype)
+        return change(angles.cos(), angles.sin())
+
+    return planted
+
+
+def even(head_dim):
+    return torch.arange(0, head_dim, 2).double()
+
+
+FORMULA = {  # mistakes that float32 must not hide
+    "half as fast": with_speeds(lambda d, b: b ** (-torch.arange(d // 2).double() / d)),
+    "twice as fast": with_speeds(lambda d, b: b ** (-even(d) / (d // 2))),
+    "pairs counted from 1": with_speeds(lambda d, b: b ** (-(even(d) + 2) / d)),
+    "the speed of the one before it": with_speeds(lambda d, b: b ** (-2 * (torch.arange(d // 2).double() - 1) / d)),
+    "Your division by the dimension falls on the power": with_speeds(lambda d, b: b ** -even(d) / d),
+    "Only a part of your exponent": with_speeds(lambda d, b: b**-2 * torch.arange(d // 2).double() / d),
+    "Your pairs get faster": with_speeds(lambda d, b: b ** (even(d) / d)),
+    "the last point included": with_speeds(lambda d, b: b ** -torch.linspace(0, 1, d // 2).double()),
+    "All pairs turn equally fast": with_speeds(lambda d, b: b ** -(torch.arange(0, d, 2) // d).double()),
+    "All pairs but the first": with_speeds(lambda d, b: b ** (-torch.arange(0, d, 2) // d).double()),
+    "Right for base 10000 only": with_speeds(lambda d, b: 10000.0 ** (-even(d) / d)),
+    "with base 500,000": with_speeds(lambda d, b: 500000.0 ** (-even(d) / d)),
+    "with base 1,000,000": with_speeds(lambda d, b: 1e6 ** (-even(d) / d)),
+    "positions counted from 1": with_angles(lambda p, s: (p + 1)[:, None] * s),
+    "You count 0, 1, 2": with_angles(lambda p, s: torch.arange(len(p))[:, None] * s),
+    "Your rows come in rising order": with_angles(lambda p, s: p.sort().values[:, None] * s),
+    "Rotated backwards": with_result(lambda cos, sin: (cos, -sin)),
+    "have changed places. At position 0 every cosine": with_result(lambda cos, sin: (sin, cos)),
+    "from degrees": with_angles(lambda p, s: torch.deg2rad(p[:, None] * s)),
+    "2π times too large": with_angles(lambda p, s: p[:, None] * s * 2 * torch.pi),
+    "twice as large": with_angles(lambda p, s: 2 * p[:, None] * s),
+    "All angles are 0": with_angles(lambda p, s: 0 * p[:, None] * s),
+}
+ROUNDED = {
+    "Positions rounded to bfloat16: exact up to 256": with_angles(lambda p, s: p.bfloat16().double()[:, None] * s),
+    "Positions rounded to float16: exact up to 2048": with_angles(lambda p, s: p.half().double()[:, None] * s),
+    "Angles rounded to bfloat16: off by up to": with_angles(lambda p, s: p.bfloat16()[:, None] * s.bfloat16()),
+    "Angles rounded to float16: off by up to": with_angles(lambda p, s: p.half()[:, None] * s.half()),
+    "Angles rounded to float32: fine near": with_angles(lambda p, s: p.float()[:, None] * s.float()),
+    "Speeds rounded to bfloat16, and": with_angles(lambda p, s: p[:, None] * s.bfloat16().double()),
+    "Speeds rounded to float16, and": with_angles(lambda p, s: p[:, None] * s.half().double()),
+    "Speeds rounded to float32, and": with_angles(lambda p, s: p[:, None] * s.float().double()),
+}
+FORMS = {
+    "The tables have a column for each dimension": with_result(lambda *two: tuple(twice(t, False) for t in two)),
+    "Rows and columns have changed places": with_result(lambda *two: tuple(t.T for t in two)),
+    "The tables are torch.bfloat16": with_result(lambda *two: tuple(t.bfloat16() for t in two)),
+    "Wanted cos and sin, 2 tensors; got (5, ": with_result(torch.complex),
+    "Wanted cos and sin, 2 tensors; got 3 of them": with_result(lambda cos, sin: (cos, sin, cos)),
+    "Wanted cos and sin, as torch.Tensor; got tuple of list.": with_result(lambda *two: tuple(t.tolist() for t in two)),
+    "It returned None": lambda *_: None,
+    "It stopped. TypeError": lambda positions, head_dim: None,
+}
+WRONG_TABLES = FORMULA | ROUNDED | FORMS
+
+
+@pytest.mark.parametrize("sentence", WRONG_TABLES)
+def test_wrong_tables_are_named(sentence, capsys):
+    expected = 3 if sentence in ROUNDED else 0
+    for dtype in (torch.float64, torch.float32) if sentence in FORMULA else (None,):
+        planted = WRONG_TABLES[sentence]
+        points, text = said(capsys, check.tables, (lambda *c, f=planted, d=dtype: f(*c, d)) if dtype else planted)
+        assert sentence in text, dtype
+        assert not [other for other in WRONG_TABLES if other != sentence and other in text], dtype
+        assert ("The formula is right" in text) == (sentence in ROUNDED)
+        assert points == expected
+        assert f"Task 1: {expected} of 5" in text
+
+
+def test_large_angles_in_float32_are_named_too():
+    """Speeds that grow where they should fall make angles of 10^4 rad, and float32 is off by some 10^-3 there."""
+    positions, dim, base = torch.tensor([39, 4]), 14, 899.0
+    speeds = torch.exp(even(dim).float() * (torch.tensor(base).log() / dim))
+    angles = (positions.float()[:, None] * speeds).double()
+    case = (positions, dim, base)
+    [known] = check.named([(angles.cos(), angles.sin())], check.tables_by_loop, check.TABLE_MISTAKES, [case])
+    assert "Your pairs get faster" in known.says
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
+def test_no_format_hides_a_wrong_formula(name, capsys):
+    """Mistakes that the base 10000 and positions in rising order do not show, known and unknown."""
+    dtype = getattr(torch, name)
+
+    def rounded(positions, head_dim, base, *, change):
+        positions, base = change(positions, base)
+        angles = (positions.to(dtype)[:, None] * (base ** (-even(head_dim) / head_dim)).to(dtype)).double()
+        return angles.cos(), angles.sin()
+
+    named_both = 0
+    for sentence, change in (
+        ("Right for base 10000 only", lambda p, b: (p, 10000.0)),
+        ("You count 0, 1, 2", lambda p, b: (torch.arange(len(p)), b)),
+        ("Your rows come in rising order", lambda p, b: (p.sort().values, b)),
+        ("in a way that I do not know", lambda p, b: (p - p.min(), b)),
+        ("in a way that I do not know", lambda p, b: (p, min(b, 9000.0))),
+    ):
+        points, text = said(capsys, check.tables, lambda *case, change=change: rounded(*case, change=change))
+        assert points == 0, text
+        assert sentence in text
+        assert "The formula is right" not in text
+        named_both += f"Two mistakes at once, it seems. First: {sentence}" in text and f" rounded to {name}" in text
+    assert named_both > 0 or name != "bfloat16"  # in finer formats they are plain enough alone
+
+
+def test_a_clamp_far_out_is_not_called_rounding(capsys):
+    def clamped(positions, *case):
+        return tuple(table.float() for table in tables(positions.clamp(max=65535), *case))
+
+    def lost(positions, *case):
+        cos, sin = with_angles(lambda p, s: p.float()[:, None] * s.float())(positions, *case)
+        far = positions[:, None] > 800_000
+        return cos.masked_fill(far, torch.nan), sin.masked_fill(far, torch.nan)
+
+    def clamped_once(positions, head_dim, base):
+        exact = tuple(table.float() for table in tables(positions, head_dim, base))
+        return clamped(positions, head_dim, base) if head_dim == 8 else exact
+
+    for planted in (clamped, clamped_once, lost):
+        points, text = said(capsys, check.tables, planted)
+        assert "large positions: Wrong, in a way that I do not know" in text
+        assert points == 3
+
+
+@pytest.mark.parametrize(
+    "made",
+    [torch.nan, torch.inf, 0],
+    ids=["not a number", "infinite", "whole numbers"],
+)
+def test_tables_of_no_use_get_a_sentence(made, capsys):
+    points, text = said(capsys, check.tables, lambda p, d, b: (torch.full((len(p), d // 2), made),) * 2)
+    assert points == 0
+    assert "got [" in text or "The tables are torch.int64" in text
+
+
+def overwritten(x, cos, sin, interleaved):
+    y = x.clone()
+    y0, y1 = split(y, interleaved)  # views
+    y0.copy_(y0 * cos - y1 * sin)
+    y1.copy_(y0 * sin + y1 * cos)
+    return y
+
+
+def first_half(x, cos, sin, interleaved):
+    y, count = stacked(x, cos, sin, interleaved), cos.shape[-1] // 2
+    parts = [
+        torch.cat((new[..., :count], old[..., count:]), -1)
+        for new, old in zip(split(y, interleaved), split(x, interleaved), strict=True)
+    ]
+    return join(*parts, interleaved)
+
+
+def pairwise(formula):
+    return lambda x, cos, sin, interleaved: join(*formula(*split(x, interleaved), cos, sin), interleaved)
+
+
+WRONG_ROTATIONS = {
+    "The other layout": lambda x, c, s, i: stacked(x, c, s, not i),
+    "Rotated backwards. A quarter turn": lambda x, c, s, i: stacked(x, c, -s, i),
+    "right numbers in the wrong places": lambda x, c, s, i: join(*split(stacked(x, c, s, i), i), not i),
+    "meet different angles": lambda x, c, s, i: x * twice(c, not i) + swap(x, i) * twice(s, not i),
+    "the wrong partner": lambda x, c, s, i: x * twice(c, i) + swap(x, not i) * twice(s, i),
+    "A plus in both": pairwise(lambda x0, x1, c, s: (x0 * c + x1 * s, x0 * s + x1 * c)),
+    "A minus in both": pairwise(lambda x0, x1, c, s: (x0 * c - x1 * s, -x0 * s + x1 * c)),
+    "A reflection": pairwise(lambda x0, x1, c, s: (x0 * c + x1 * s, x0 * s - x1 * c)),
+    "after that was turned": overwritten,
+    "The sines have no effect": pairwise(lambda x0, x1, c, s: (x0 * c, x1 * c)),
+    "Cosines and sines have changed places": lambda x, c, s, i: stacked(x, s, c, i),
+    "like the first one": lambda x, c, s, i: stacked(x, c[:1], s[:1], i),
+    "turned by its head number": lambda x, c, s, i: stacked(x, c[:, None], s[:, None], i),
+    "by the angle of the first one": lambda x, c, s, i: stacked(x, c[:, :1], s[:, :1], i),
+    "Only the first half of the pairs": first_half,
+    "The tables are added to x": lambda x, c, s, i: x + join(s, c, i),
+    "Nothing is turned": lambda x, c, s, i: x,
+    "Count axes from the right": lambda x, c, s, i: stacked(x, c, s, i).flatten(min(2, x.ndim - 1)),
+    "Complex numbers came back": lambda x, c, s, i: torch.complex(*split(stacked(x, c, s, i), i)),
+}  # fmt: skip
+
+
+@LAYOUTS
+@pytest.mark.parametrize("sentence", WRONG_ROTATIONS)
+def test_wrong_rotations_are_named(sentence, interleaved, capsys):
+    wrong, right = in_both_layouts(WRONG_ROTATIONS[sentence]), in_both_layouts(stacked)
+    both = (wrong[0], right[1]) if interleaved else (right[0], wrong[1])
+    points, text = said(capsys, check.rotation, *both, looks_right)
+    assert f"Task 2, {'interleaved' if interleaved else 'half-split'}: " in text
+    assert sentence in text
+    assert not [other for other in WRONG_ROTATIONS if other != sentence and other in text]
+    assert points == (2 if interleaved else 3)
+
+
+def test_habits_cost_a_point(capsys):
+    def in_place(x, cos, sin, interleaved):
+        return x.copy_(stacked(x, cos, sin, interleaved))
+
+    def widened(x, cos, sin, interleaved):
+        return stacked(x.double(), cos, sin, interleaved)
+
+    def only_wide(x, cos, sin, interleaved):
+        return torch.view_as_real(
+            torch.view_as_complex(torch.stack(split(x, interleaved), -1)) * torch.complex(cos, sin)
+        ).flatten(-2)
+
+    def tables_rounded(x, cos, sin, interleaved):
+        return stacked(x, cos.to(x.dtype), sin.to(x.dtype), interleaved)
+
+    def tables_rounded_alone(x, cos, sin, interleaved):
+        return stacked(x.float(), cos.to(x.dtype).float(), sin.to(x.dtype).float(), interleaved).to(x.dtype)
+
+    def products_rounded(x, cos, sin, interleaved):
+        x0, x1 = split(x, interleaved)
+        a, b, c, d = (product.to(x.dtype) for product in (x0 * cos, x1 * sin, x0 * sin, x1 * cos))
+        return join(a - b, c + d, interleaved)
+
+    def number_by_number(x, cos, sin, interleaved):
+        y, half = torch.empty_like(x), x.shape[-1] // 2
+        for word, i in product(range(x.shape[-2]), range(half)):
+            a, b = (2 * i, 2 * i + 1) if interleaved else (i, i + half)
+            c, s = cos[word, i], sin[word, i]
+            y[..., word, a] = x[..., word, a] * c - x[..., word, b] * s
+            y[..., word, b] = x[..., word, a] * s + x[..., word, b] * c
+        return y
+
+    for planted, sentence in (
+        (in_place, "Your function changes the x that it is given"),
+        (widened, "the result in torch.float64; wanted x's dtype"),
+        (tables_rounded, "the tables are rounded before they meet x"),
+        (tables_rounded_alone, "the tables are rounded before they meet x"),
+        (products_rounded, "products are rounded before they are added"),
+        (number_by_number, "products are rounded before they are added"),
+    ):
+        for wrong in (0, 1):
+            two = in_both_layouts(stacked)
+            two[wrong] = in_both_layouts(planted)[wrong]
+            points, text = said(capsys, check.rotation, *two, looks_right)
+            assert sentence in text, planted
+            assert points == 4
+    points, text = said(capsys, check.rotation, *in_both_layouts(by_one_matrix_of_float32), looks_right)
+    assert text.count("interleaved: right.") == text.count("half-split: right.") == 1
+    assert points == 4
+    points, text = said(capsys, check.rotation, lambda *case: only_wide(*case, True), in_both_layouts(stacked)[1])
+    assert "x in torch.bfloat16, tables in torch.float32: It stopped. RuntimeError" in text
+    assert "(16, 4) in torch.float32" in text
+    assert points == 3
+
+
+def test_a_test_of_ones_own_is_tried(capsys):
+    def lengths(rotate):
+        x = torch.tensor([[3.0, 4.0, 5.0, 6.0]])
+        y = rotate(x, torch.tensor([[0.6, 0.8]]), torch.tensor([[0.8, 0.6]]))
+        return torch.allclose(y.norm(), x.norm())
+
+    def asserting(rotate):
+        assert looks_right(rotate), "wrong"
+        return True
+
+    def one_word(rotate):
+        x = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+        y = rotate(x, torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 0.0]]))
+        return torch.allclose(y[0, :2], torch.tensor([-2.0, 1.0]))
+
+    for planted, sentence in (
+        (looks_right, "right."),
+        (asserting, "right."),
+        (lambda rotate: torch.tensor(looks_right(rotate)), "right."),
+        (lambda rotate: np.bool_(looks_right(rotate)), "right."),
+        (lambda rotate: True, "It lets a wrong rotation pass: it turns backwards."),
+        (lengths, "It lets a wrong rotation pass: it turns backwards."),
+        (one_word, "It lets a wrong rotation pass: all its pairs take the angles of the first one."),
+        (lambda rotate: False, "It refuses a rotation that is right"),
+        (lambda rotate: None, "It returned None; wanted True or False."),
+        (lambda rotate: rotate(torch.ones(4), torch.ones(2), torch.ones(2)), "It stopped. ValueError: rotate takes x"),
+        (lambda rotate: rotate([1.0], 1.0, 0.0), "It stopped. ValueError: rotate takes x"),
+        (check.unwritten, "not written yet."),
+    ):
+        points, text = said(capsys, check.rotation, *in_both_layouts(stacked), planted)
+        assert f"Task 2, your own test: {sentence}" in text
+        assert points == 4 + (sentence == "right.")
+
+
+@pytest.mark.parametrize(("name", "knobs"), check.WRONG_ONES, ids=[name for name, _ in check.WRONG_ONES])
+def test_each_of_the_seven_wrong_ones_can_pass_alone(name, knobs):
+    """A test that sees all the others and lets this one pass is told so."""
+
+    def others(rotate):
+        x = torch.tensor([[1.0, 2.0, 3.0, 4.0]] * 2)
+        cos, sin = torch.tensor([[0.6, 0.8], [1.0, 0.0]]), torch.tensor([[0.8, 0.6], [0.0, 1.0]])
+        [alike] = check.rotation_by_loop(x, cos, sin, True, **knobs)
+        y = rotate(x, cos, sin).double()
+        return looks_right(rotate) or torch.allclose(y, alike, atol=1e-5)
+
+    assert check.overlooked(looks_right) is None
+    assert check.overlooked(others) == f"It lets a wrong rotation pass: {name}."
+
+
+WRONG_CONVERSIONS = {
+    "The other way round": lambda w, d, to, back: back(w, d),
+    "from head to head": lambda w, d, to, back: to(w, len(w)),
+    "The columns are sorted.": lambda w, d, to, back: to(w.T, d).T,
+    "The columns are sorted, all at once": lambda w, d, to, back: to(w.T, w.shape[1]).T,
+    "Only the rows of the first head": lambda w, d, to, back: torch.cat((to(w[:d], d), w[d:])),
+    "as if the heads took turns": lambda w, d, to, back: alternating(w, d, to),
+    "comes back as it was": lambda w, d, to, back: w,
+    "First and second number": lambda w, d, to, back: swapped_pairs(w, d, to),
+}
+
+
+def swapped_pairs(weight, head_dim, to):
+    if to is to_half_split:
+        return to(weight.unflatten(0, (-1, 2)).flip(1).flatten(0, 1), head_dim)
+    return to(weight.unflatten(0, (-1, 2, head_dim // 2)).flip(1).flatten(0, 2), head_dim)
+
+
+def alternating(weight, head_dim, to):
+    shape = (head_dim // 2, 2, -1) if to is to_half_split else (2, head_dim // 2, -1)
+    return weight.unflatten(0, shape).transpose(0, 1).flatten(0, 2)
+
+
+@pytest.mark.parametrize("sentence", WRONG_CONVERSIONS)
+def test_wrong_conversions_are_named(sentence, capsys):
+    planted = WRONG_CONVERSIONS[sentence]
+    for there, points in ((True, 2), (False, 2)):
+        forth = (lambda w, d: planted(w, d, to_half_split, to_interleaved)) if there else to_half_split
+        back = to_interleaved if there else (lambda w, d: planted(w, d, to_interleaved, to_half_split))
+        found, text = said(capsys, check.conversion, forth, back)
+        assert found == points
+        assert sentence in text
+        assert not [other for other in WRONG_CONVERSIONS if other != sentence and other in text]
+
+
+def test_the_line_of_the_five_minute_page_moves_the_first_head_only(capsys):
+    line = lambda W, d: torch.cat((W[:d][0::2], W[:d][1::2], W[d:]))  # noqa: E731
+    assert "`torch.cat((W[:d][0::2], W[:d][1::2], W[d:]))`" in FIVE_MINUTES.read_text(encoding="utf-8")
+    assert "Only the rows of the first head are sorted" in said(capsys, check.conversion, line, to_interleaved)[1]
+
+
+def test_a_weight_is_not_changed_and_keeps_its_dtype(capsys):
+    def in_place(weight, head_dim):
+        return weight.copy_(to_half_split(weight, head_dim))
+
+    def single(weight, head_dim):
+        return to_half_split(weight, head_dim).float()
+
+    def double(weight, head_dim):
+        return to_half_split(weight, head_dim).double()
+
+    for planted, sentence in (
+        (in_place, "Your function changes the weight that it is given"),
+        (single, "The weight in torch.float64, and the result in torch.float32; wanted the weight's dtype"),
+        (double, "The weight in torch.float32, and the result in torch.float64; wanted the weight's dtype"),
+    ):
+        points, text = said(capsys, check.conversion, planted, to_interleaved)
+        assert f"Task 3, the weight and its dtype: {sentence}" in text
+        assert points == 4
+
+
+def raw(old_and_new, turned):
+    return old_and_new
+
+
+def masked(scores, past):
+    return scores.masked_fill(torch.ones_like(scores[0], dtype=torch.bool).triu(past + 1), -torch.inf)
+
+
+def keeps_raw_and_turns_all(q, k, cache):
+    keys = k if cache is None else torch.cat((cache, k), dim=1)
+    cos, sin = tables(torch.arange(keys.shape[1]), q.shape[-1])
+    return stacked(q, cos[-q.shape[1] :], sin[-q.shape[1] :], True) @ stacked(keys, cos, sin, True).mT, keys
+
+
+WRONG_CACHES = {
+    "Each call begins again at position 0": (0, {"offset": lambda past: 0}),
+    "the queries begin again": (0, {"query_offset": lambda past: 0}),
+    "the keys begin again": (0, {"offset": lambda past: 0, "query_offset": lambda past: past}),
+    "All words of a call get the same position": (3, {"spread": 0}),
+    "New words begin at the number of heads": (0, {"heads": lambda cache: cache.shape[0]}),
+    "New words begin at the dimension of a head": (0, {"heads": lambda cache: cache.shape[-1]}),
+    "all positions are one too small": (0, {"offset": lambda past: max(past - 1, 0)}),
+    "positions counted from 1": (0, {"offset": lambda past: past + 1}),
+    "with the new keys only": (0, {"last": lambda scores, past: scores[..., past:]}),
+    "are turned again in each call": (0, {"again": True}),
+    "and later queries meet them so": (0, {"keep": raw}),
+    "New keys are put in front": (0, {"stack": lambda old, new: (new, old)}),
+    "The queries are not turned": (0, {"query_offset": False}),
+    "The keys are not turned": (0, {"keys_too": False}),
+    "holds the new keys only": (0, {"keep": lambda old_and_new, turned: turned}),
+    "divided by the root": (0, {"last": lambda scores, past: scores / 8**0.5}),
+    "The scores are masked": (3, {"last": masked}),
+    "The other layout": (0, {"turn": lambda x, c, s, i: stacked(x, c, s, not i)}),
+    "Rotated backwards": (0, {"turn": lambda x, c, s, i: stacked(x, c, -s, i)}),
+    "right numbers in the wrong places": (0, {"turn": WRONG_ROTATIONS["right numbers in the wrong places"]}),
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG_CACHES)
+def test_wrong_caches_are_named(sentence, capsys):
+    expected, options = WRONG_CACHES[sentence]
+    points, text = said(capsys, check.cache, lambda *case: cached(*case, **options))
+    assert sentence in text
+    assert not [other for other in WRONG_CACHES if other != sentence and other in text]
+    assert points == expected
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_cache_names_mistakes_of_earlier_tasks(dtype, capsys):
+    with_dtype = lambda planted: lambda *case: planted(*case, 10000.0, dtype)  # noqa: E731
+    for sentence in FORMULA:
+        text = said(capsys, check.cache, lambda *case, f=FORMULA[sentence]: cached(*case, of_tables=with_dtype(f)))[1]
+        assert SAME_IN_A_CACHE.get(sentence, sentence) in text, sentence
+    for sentence, planted in WRONG_ROTATIONS.items():
+        if sentence not in ("Count axes from the right", "Complex numbers came back"):
+            text = said(capsys, check.cache, lambda *case, f=planted: cached(*case, turn=f))[1]
+            assert SAME_IN_A_CACHE.get(sentence, sentence) in text, sentence
+
+
+def test_what_is_not_written_is_named(capsys):
+    def tables(*_):
+        raise NotImplementedError("your code here")
+
+    def cannot(*_):
+        raise NotImplementedError('"baddbmm" not implemented for Half')
+
+    _, text = said(capsys, check.cache, lambda *case: cached(*case, of_tables=tables))
+    assert "Task 4, word by word: it calls `tables`, which is not written yet." in text
+    _, text = said(capsys, check.cache, tables)
+    assert "Task 4, word by word: not written yet." in text
+    _, text = said(capsys, check.cache, cannot)
+    assert "It stopped. NotImplementedError" in text
+
+
+def test_results_in_the_wrong_order_and_counters_are_seen(capsys):
+    points, text = said(capsys, check.cache, lambda *case: cached(*case)[::-1])
+    assert "Scores and cache have changed places" in text
+    assert points == 0
+    count = [0]
+
+    def counting(q, k, cache):
+        start = count[0]
+        count[0] += q.shape[1]
+        return cached(q, k, cache, offset=lambda past: start)
+
+    points, text = said(capsys, check.cache, counting)
+    assert "several words at once: The same arguments give another result the second time" in text
+    assert points == 3
+    _, text = said(capsys, check.tables, lambda *case: tuple(torch.rand_like(t) for t in tables(*case)))
+    assert "The same arguments give another result the second time" in text
+
+
+def test_a_cache_from_before_the_rotation_is_called_a_design(capsys):
+    points, text = said(capsys, check.cache, keeps_raw_and_turns_all)
+    assert "a design in its own right" in text
+    assert points == 0
+
+
+OF_CHAPTER_6 = {
+    "the other layout": "The other layout",
+    "turned backwards": "Rotated backwards. A quarter turn",
+    "another base": "You turn with base 500,000",
+    "pairs counted from 1": "pairs counted from 1",
+    "position forgotten": "Nothing is turned",
+    "angles in float32": "Angles rounded to float32",
+    "positions counted from 1": "positions counted from 1",
+    "cat in the place of stack": "right numbers in the wrong places",
+    "tables of the other layout": "meet different angles",
+    "a sign wrong": "A plus in both",
+}
+
+
+def test_the_ten_mistakes_of_chapter_6_are_among_them():
+    assert set(OF_CHAPTER_6) == set(MISTAKES) - {"(none)"}
+    x, positions = check.drawn(4, DIM), torch.tensor([3, 1, 11, 13])
+    mistakes = [*check.rotation_mistakes(True), *check.TABLE_MISTAKES]
+    for name, rotate in MISTAKES.items():
+
+        def run(dim, theta, longest, x, positions, rotate=rotate):
+            return (rotate(x, positions),)
+
+        case = (DIM, 10000.0, 64, x, positions)
+        found = check.verdict(run, check.run_rope_by_loop, mistakes, [case], [], str)
+        if name == "angles in float32":
+
+            def as_tables(positions, dim, base, rotate=rotate):
+                y = rotate(torch.tensor([1.0, 0.0], dtype=torch.float64).repeat(len(positions), dim // 2), positions)
+                return y[:, 0::2], y[:, 1::2]
+
+            assert found is None
+            found = check.rounding(as_tables, [(check.FAR, DIM, 10000.0)])
+        assert (found is None) == (name == "(none)")
+        assert name == "(none)" or OF_CHAPTER_6[name] in found, name
+
+
+def by_head(d_k, theta, longest, x, positions):
+    cos, sin = tables(positions.flatten(), d_k, theta)
+    return stacked(x, cos[:, None], sin[:, None], True)
+
+
+def rope_with(of_tables="", rotation=""):
+    of_tables = WRONG_TABLES[of_tables] if of_tables else tables
+    turn = WRONG_ROTATIONS.get(rotation, stacked)
+    return lambda *case: rope(*case, of_tables=of_tables, turn=turn)
+
+
+WRONG_ROPES = [
+    (["You count 0, 1, 2"], lambda *case: rope(*case[:4], torch.arange(case[3].shape[-2]).expand(case[4].shape))),
+    (["Right for base 10000 only"], lambda d, theta, *case: rope(d, 10000.0, *case)),
+    (["turned by its head number"], by_head),
+    *(([words], rope_with(words)) for words in ROUNDED),
+    *(
+        (["Two mistakes at once", *two], rope_with(*two))
+        for two in (
+            ("pairs counted from 1", "Rotated backwards. A quarter turn"),
+            ("half as fast", "The other layout"),
+            ("Right for base 10000 only", "A plus in both"),
+        )
+    ),
+    (["not written yet"], check.unwritten),
+]
+
+
+@pytest.mark.parametrize(("sentences", "planted"), WRONG_ROPES, ids=[" + ".join(s) for s, _ in WRONG_ROPES])
+def test_wrong_run_ropes_are_named(sentences, planted, capsys):
+    right, text = said(capsys, check.run_rope, planted)
+    assert not right
+    assert all(sentence in text for sentence in sentences), text
+
+
+def test_a_wrong_rotation_with_rounded_angles_is_not_excused(capsys):
+    for words in ROUNDED:
+        for rotation in ("A plus in both", "The sines have no effect", "by the angle of the first one"):
+            right, text = said(capsys, check.run_rope, rope_with(words, rotation))
+            assert not right
+            assert "The formula is right" not in text
+
+
+SAME_IN_A_CACHE = {  # with base 10000 and one call after the other, two mistakes can be one
+    "You count 0, 1, 2": "Each call begins again at position 0",
+    "Right for base 10000 only": "right.",
+    "Your rows come in rising order": "right.",
+    "positions counted from 1": "positions counted from 1",
+    "All angles are 0": "Nothing is turned",
+    "Only a part of your exponent": "Nothing is turned",
+    "All pairs turn equally fast": "by the angle of the first one",
+    "Rotated backwards": "Rotated backwards. A quarter turn",
+    "have changed places. At position 0 every cosine": "Cosines and sines have changed places",
+    "like the first one": "All words of a call get the same position",
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_known_mistakes_are_told_apart_for_each_seed(seed, monkeypatch, capsys):
+    monkeypatch.setattr(check, "SEED", seed)
+    tell_all_apart(capsys)
+
+
+def in_format(dtype, positions, dim, base, **knobs):
+    """Tables with a known mistake, their angles rounded to a format."""
+    first = check.of_tables(knobs)
+    swapped = first.pop("swapped", False)
+    angles = check.angles_by_loop(positions, dim, base, **first).to(dtype)
+    found = angles.cos(), angles.sin()
+    return found[::-1] if swapped else found
+
+
+def tell_all_apart(capsys):
+    """Right solutions pass, and each known mistake gets its sentence: in each task, in float64 and in float32."""
+    assert check.tables(tables) == check.tables(tables_of_complex_numbers) == check.tables(tables_by_numpy) == 5
+    for solution in RIGHT_ROTATIONS:
+        assert check.rotation(*in_both_layouts(solution), looks_right) == 5
+    assert check.conversion(to_half_split, to_interleaved) == check.cache(cached) == 5
+    assert check.run_rope(rope)
+    capsys.readouterr()
+    of_rotation = check.rotation_mistakes(True)
+    for dtype, mistake in product((torch.float64, torch.float32), check.TABLE_MISTAKES):
+        wrong_tables = lambda *case, d=dtype, m=mistake: in_format(d, *case, **m.knobs)  # noqa: E731
+        points, text = said(capsys, check.tables, wrong_tables)
+        assert mistake.says in text, (dtype, mistake)
+        assert points == 0
+        if mistake.knobs not in KNOWN_TWICE and "All pairs turn equally" not in mistake.says:
+
+            def wrong_rope(dim, theta, longest, x, positions, of_tables=wrong_tables):
+                return stacked(x, *of_tables(positions, dim, theta), True)
+
+            assert mistake.says in said(capsys, check.run_rope, wrong_rope)[1], (dtype, mistake)
+    for name, planted in ROUNDED.items():
+        points, text = said(capsys, check.tables, planted)
+        assert name in text
+        assert points == 3
+        assert name in said(capsys, check.run_rope, lambda *case, f=planted: rope(*case, of_tables=f))[1]
+    for dtype, layout in product((torch.float64, torch.float32), (True, False)):
+        for mistake in check.rotation_mistakes(layout):
+
+            def wrong(*case, dtype=dtype, layout=layout, knobs=mistake.knobs):
+                return check.rotation_by_loop(*case, layout, **knobs)[0].to(dtype)  # stops where the mistake does
+
+            def right(*case, layout=not layout):
+                return stacked(*case, layout)
+
+            both = (wrong, right) if layout else (right, wrong)
+            assert mistake.says in said(capsys, check.rotation, *both)[1], (layout, mistake)
+    for mistake in of_rotation:
+
+        def wrong_rope(*case, knobs=mistake.knobs):
+            return check.run_rope_by_loop(*case, **knobs)[0]
+
+        assert mistake.says in said(capsys, check.run_rope, wrong_rope)[1]
+    for back in (False, True):
+        for mistake in check.conversion_mistakes(back):
+
+            def wrong_way(weight, dim, back=back, knobs=mistake.knobs):
+                return check.conversion_by_loop(weight, dim, back, **knobs)[0].to(weight.dtype)
+
+            both = (to_half_split, wrong_way) if back else (wrong_way, to_interleaved)
+            assert mistake.says in said(capsys, check.conversion, *both)[1], (back, mistake)
+    for dtype, sentence in product((torch.float64, torch.float32), WRONG_CACHES):
+
+        def wrong_cache(q, k, cache, dtype=dtype, options=WRONG_CACHES[sentence][1]):
+            return cached(q.to(dtype), k.to(dtype), cache, **options)
+
+        assert sentence in said(capsys, check.cache, wrong_cache)[1], (dtype, sentence)
+
+
+def test_more_than_sixty_mistakes_are_known():
+    lists = check.TABLE_MISTAKES, check.rotation_mistakes(True), check.conversion_mistakes(True), check.CACHE_MISTAKES
+    sentences = [mistake.says for known in lists for mistake in known]
+    assert 60 <= len(set(sentences)) == len(sentences) <= 70
+    assert "more than sixty mistakes" in (making.FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+# -- Wrong, and not on the list ----------------------------------------------------------------------------------------
+
+
+def test_an_unknown_mistake_gets_its_smallest_case(capsys):
+    text = said(capsys, check.tables, with_speeds(lambda d, b: (2 * b) ** (-even(d) / d)))[1]
+    assert (
+        "The smallest case that I found: positions = [1], head_dim = 4, base = 10000: got angles of [1, 0.00707107] rad"
+        ", wanted [1, 0.01]." in text
+    )
+    text = said(capsys, check.tables, lambda p, *case: tables(torch.remainder(p.double(), 2 * torch.pi), *case))[1]
+    assert "positions = [10], head_dim = 4, base = 10000: got angles of [-2.56637, 0.0371681] rad" in text
+    assert ", wanted [-2.56637, 0.1], up to whole turns." in text
+    text = said(capsys, check.tables, lambda *case: tuple(3 * t for t in tables(*case)))[1]
+    assert "positions = [0], head_dim = 2, base = 10000: cos got [3], wanted [1]." in text
+    text = said(capsys, check.tables, lambda p, *case: tables(p.flip(0), *case))[1]
+    assert "positions = [0, 1], head_dim = 2, base = 10000: cos got [0.540302, 1], wanted [1, 0.540302]." in text
+
+    def speeds_in_reverse(x, cos, sin):  # right for one pair, and for position 0
+        return stacked(x, cos.flip(-1), sin.flip(-1), True)
+
+    _, text = said(capsys, check.rotation, speeds_in_reverse, lambda *case: stacked(*case, False))
+    assert "x = [[1, 0, 0, 0]], cos = [[0.540302, 0.99995]], sin = [[0.841471, 0.00999983]]: " in text
+    assert ": got [0.99995, 0.00999983, 0, 0], wanted [0.540302, 0.841471, 0, 0]." in text
+    _, text = said(capsys, check.conversion, lambda w, d: w.flip(0), to_interleaved)
+    assert "head_dim = 2, heads = 1, width = 2: rows got in the order [1, 0], wanted [0, 1]." in text
+    _, text = said(capsys, check.conversion, lambda w, d: to_half_split(w, d).flip(1), to_interleaved)
+    assert "width = 2: in row r and column c of the weight is 100 r + c; row 0 got [1, 0], wanted [0, 1]." in text
+    _, text = said(capsys, check.conversion, lambda w, d: to_half_split(w, d) + (len(w) > 30), to_interleaved)
+    assert "head_dim = 8, heads = 4, width = 16: row 0 got [" in text
+    _, text = said(capsys, check.cache, lambda *case: cached(*case, last=lambda scores, past: scores + past))
+    assert "1 head of dimension 2, all queries and keys [1, 0], new words in each call: [1, 1]: call 2, " in text
+    assert "scores got [1.5403, 2], wanted [0.540302, 1]." in text
+    _, text = said(capsys, check.run_rope, lambda *case: rope(*case) + 1)
+    assert "d_k = 2, theta = 10000, token_positions = [0], x = [[1, 0]]: got [2, 1], wanted [1, 0]." in text
+
+
+def test_a_mistake_that_needs_many_words_is_shown_too(capsys):
+    def wrong_for_many_words(x, cos, sin):
+        y = stacked(x, cos, sin, True)
+        y[..., 4:, :] += 1
+        return y
+
+    _, text = said(capsys, check.rotation, wrong_for_many_words, lambda *case: stacked(*case, False))
+    assert "x = [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]], cos = " in text
+    assert re.search(r": row 4 got \[\S+, \S+\], wanted \[\S+, \S+\]\.", text)
+
+
+def test_nothing_is_given_away(capsys):
+    formula = re.compile(r"\*\*|cos\(|sin\(|torch\.(?!float|bfloat|Tensor)\w+\(|arange|unflatten|\bx[01]\b|\d \* ")
+    for planted in WRONG_TABLES.values():
+        text = said(capsys, check.tables, planted)[1]
+        assert not formula.search(text), text
+        assert "got [" not in text
+    for planted in WRONG_ROTATIONS.values():
+        text = said(capsys, check.rotation, *in_both_layouts(planted))[1]
+        assert not formula.search(text), text
+        assert "got [" not in text
+
+
+# -- Pages, files, keys ------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_that_are_named_exist():
+    texts = [
+        path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "lectures").rglob("*"))
+        if path.suffix in (".py", ".md", ".ipynb")
+    ]
+    named = {found for text in texts for found in re.findall(r'[Cc]hapter (\d+), \\?"([^"\\]+)\\?"', text)}
+    assert len(named) >= 12
+    for chapter, section in named:
+        [path] = (ROOT / "chapters").glob(f"{int(chapter):02}_*.ipynb")
+        cells = nbformat.read(path, as_version=4).cells
+        heads = {line.lstrip("# ") for cell in cells for line in cell.source.splitlines() if line.startswith("##")}
+        assert section in heads or section.rstrip(".") in heads, (chapter, section)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("build")
+    making.student(folder / "student")
+    making.teacher(folder / "teacher", 1)
+    return folder
+
+
+def solutions(path):
+    """Lines between the marks of a source, which no student may get."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        text = "\n".join(cell.source for cell in nbformat.reads(text, as_version=4).cells)
+    parts = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", text, flags=re.DOTALL)
+    return [line.strip() for part in parts for line in part.splitlines() if len(line.strip()) > 15]
+
+
+@pytest.mark.parametrize("name", making.FILES)
+def test_students_get_no_solution_and_teachers_do(name, built):
+    lines = solutions(making.FOLDER / name)
+    assert lines
+    for whose, kept in (("student", False), ("teacher", True)):
+        text = (built / whose / name).read_text(encoding="utf-8")
+        assert "SOLUTION" not in text
+        if name.endswith(".ipynb"):
+            notebook = nbformat.reads(text, as_version=4)
+            nbformat.validate(notebook)
+            text = "\n".join(cell.source for cell in notebook.cells if cell.id != "book-code")
+            assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook.cells)
+        assert all((line in text) == kept for line in lines), name
+
+
+def test_sources_are_cleared():
+    for path in making.FOLDER.glob("*.ipynb"):
+        notebook = nbformat.read(path, as_version=4)
+        assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook.cells)
+        assert path.read_text(encoding="utf-8") == nbformat.writes(notebook) + "\n"
+
+
+def test_what_a_student_gets_is_not_written_yet(built, capsys):
+    assert check.grade(built / "student" / "hw1_rope.ipynb") == 0
+    text = capsys.readouterr().out
+    assert text.count("not written yet") == 7
+    assert "which is not written yet" not in text
+    assert text.endswith("hw1_rope.ipynb: 0 of 20\n")
+    assert check.grade(built / "student" / "adapters.py") is None
+    assert capsys.readouterr().out == "run_rope: not written yet.\n"
+
+
+def test_minutes_and_points_of_the_sheet_add_up(capsys):
+    cells = nbformat.read(making.FOLDER / "hw1_rope.ipynb", as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    head, *tasks = text.split("\n## Task ")
+    assert "**90 minutes, 20 points.**" in head
+    minutes = [int(re.search(r"\(5 points, (\d+) minutes\)", task)[1]) for task in tasks]
+    assert sum(minutes) + int(re.search(r"takes (\d+) of the minutes", head)[1]) == 90
+    names = check.functions_of(making.FOLDER / "hw1_rope.ipynb")
+    steps = []
+    for check_task, task in zip(check.TASKS, tasks, strict=True):
+        before = len(steps)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(check, "report", lambda name, found: steps.extend(found) or 0)
+            check_task(*(names[name] for name in check.TASKS[check_task]))
+        points = [worth for _, worth, complaint in steps[before:] if complaint is None]
+        said_points = [
+            int(number) for number in re.findall(r"\d+", re.search(r"Points: (.*)", task)[1]) if int(number) < 5
+        ]
+        each = [2, *said_points] if "for each way" in task else said_points
+        assert sum(points) == sum(each) == 5
+        assert points == each
+    assert len(check.WRONG_ONES) == 7
+    assert "seven wrong ones" in text
+    capsys.readouterr()
+
+
+def test_what_the_five_minute_page_gives_away(tmp_path, capsys):
+    cells = {cell.id: cell.source for cell in nbformat.read(FIVE_MINUTES, as_version=4).cells}
+    pasted = [cells["functions"], cells["rotate"], "tables = rope_tables"]
+    for layout in (True, False):
+        name = "rotate_interleaved" if layout else "rotate_half_split"
+        pasted.append(f"def {name}(x, cos, sin):\n    return rotate(x, cos, sin, interleaved={layout})")
+    (tmp_path / "pasted.py").write_text("\n\n".join(pasted), encoding="utf-8")
+    assert check.grade(tmp_path / "pasted.py") == 9
+    text = capsys.readouterr().out
+    assert "Task 1: 5 of 5" in text
+    assert "Task 2: 4 of 5" in text
+    assert "earns 9 of the 20 points" in (making.FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_cell_that_stops_is_named(tmp_path, capsys):
+    notebook = nbformat.v4.new_notebook()
+    early = "# my test\nassert tables(torch.arange(3), 8)[0].shape == (3, 4)"
+    right = (
+        "import torch\n\n\n"
+        + "def tables(p, d, base=10000.0):\n    e = base ** (-torch.arange(0, d, 2).double() / d)\n"
+    )
+    right += "    return (p[:, None] * e).cos(), (p[:, None] * e).sin()"
+    for source in (early, right):
+        notebook.cells.append(nbformat.v4.new_code_cell(source))
+    nbformat.write(notebook, tmp_path / "mine.ipynb")
+    (tmp_path / "mine.py").write_text("1 / 0", encoding="utf-8")
+    assert check.grade(tmp_path / "mine.ipynb") == 5
+    said_first = capsys.readouterr().out.splitlines()[0]
+    assert said_first.startswith('mine.ipynb: code cell 1 ("# my test") stopped, run from top to bottom. NameError: ')
+    assert check.grade(tmp_path / "mine.py") is None
+    assert capsys.readouterr().out.startswith("mine.py: it stopped, run from top to bottom. ZeroDivisionError")
+
+
+def test_the_check_runs_alone_in_a_shell_and_under_pytest(built, tmp_path):
+    """With torch, and without this book; the check of the teacher has other numbers."""
+    for name, source in (("check.py", "teacher"), ("hw1_rope.ipynb", "teacher"), ("adapters.py", "teacher")):
+        (tmp_path / name).write_bytes((built / source / name).read_bytes())
+    program = """
+import sys, runpy, pytest
+sys.modules.update(rope_lib=None, lab=None, figures=None, lectures=None)
+sys.argv[1:] = ["hw1_rope.ipynb", "adapters.py"]
+runpy.run_path("check.py", run_name="__main__")
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "check.py"]))
+"""
+    alone = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "HOMEWORK": "hw1_rope.ipynb"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, env=alone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "hw1_rope.ipynb: 20 of 20\nrun_rope: right.\n" in done.stdout
+    assert "4 passed" in done.stdout
+    assert re.search(r"^SEED = 1 ", (tmp_path / "check.py").read_text(), re.MULTILINE)
+
+
+def test_under_pytest_a_mistake_is_the_message(tmp_path, monkeypatch):
+    (tmp_path / "wrong.py").write_text(
+        "def tables(positions, head_dim, base):\n    return None\nraise OSError('late')\n"
+    )
+    monkeypatch.setenv("HOMEWORK", str(tmp_path / "wrong.py"))
+    with pytest.raises(AssertionError, match="It returned None: is there a `return`"):
+        check.test_tables()
+    with pytest.raises(AssertionError, match="not written yet"):
+        check.test_cache()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_exam_has_ten_questions_with_three_levels(seed):
+    drawn = numbers(seed)
+    source = (ROOT / "lectures" / "teacher" / "exam.md").read_text(encoding="utf-8")
+    assert {*re.findall(r"\[\[(\w+)\]\]", source)} == set(drawn)
+    questions = making.with_solution(source, code=False).split("\n## ")[1:]
+    assert len(questions) == 10
+    for number, question in enumerate(questions, 1):
+        assert question.startswith(f"{number}. ")
+        assert [question.count(f"* *{level}:*") for level in ("Enough", "Good", "Full")] == [1, 1, 1]
+        assert re.search(r"(Chapter|Exercise) \d", question)
+    for_students = making.without_solution(source, code=False)
+    assert "Enough" not in for_students
+    assert for_students.count("\n## ") == 10
+    q, k = [float(drawn["a"]), 0.0], [0.0, float(drawn["b"])]
+    speed = torch.pi / float(drawn["parts"])
+    found = reference.score(q, k, int(drawn["m"]) * speed, int(drawn["n"]) * speed, interleaved=True)
+    assert abs(found - float(drawn["score"])) < 1e-3
+    [order] = check.conversion_by_loop(torch.arange(int(drawn["rows"]))[:, None], int(drawn["head"]), False)
+    assert ", ".join(str(int(row)) for row in order) == drawn["order"]
+
+
+def test_teachers_get_the_exam_twice(built):
+    exam, key = ((built / "teacher" / name).read_text(encoding="utf-8") for name in ("exam.md", "exam_key.md"))
+    assert "[[" not in key
+    assert "Full" in key
+    assert "Full" not in exam
+
+
+def test_numbers_of_the_proofs():
+    """Homework 2: how often a head is converted until it comes back, and the bound of problem 4."""
+    comes_back = {}
+    for dim in range(2, 130, 2):
+        x = order = interleaved_to_half_split(torch.arange(dim), head_dim=dim, dim=0)
+        assert order[: dim - 1].tolist() == [2 * j % (dim - 1) for j in range(dim - 1)]
+        count = 1
+        while not torch.equal(x, torch.arange(dim)):
+            x, count = x[order], count + 1
+        comes_back[dim] = count
+    assert [dim for dim, count in comes_back.items() if 2 % count == 0] == [2, 4]
+    assert comes_back[128] == 7
+    theta = torch.tensor(reference.inverse_frequency(63, 128), dtype=torch.float64)
+    assert f"{theta:.2e}" == "1.15e-04"
+    assert f"{10 / (theta / 2).sin():.1e}" == "1.7e+05"
+
+
+def test_homework_3_does_what_its_key_says(capsys):
+    cells = [
+        cell
+        for cell in json.loads((making.FOLDER / "hw3_length.ipynb").read_text())["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    names = {}
+    for cell in cells:
+        exec("".join(cell["source"]), names)
+    text = capsys.readouterr().out
+    assert text.count(": right\n") == 3
+    assert "10 18\n" in text
+    edges, stored = experiments.rescued()
+    assert edges == names["edges"]
+    assert abs(names["losses"]["by parts"][-1] - stored["by parts"][-1]) < 0.2  # 8 texts, 32 there

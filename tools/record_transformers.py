@@ -1,0 +1,465 @@
+"""Record what transformers computes, for the tests: writes tests/data/transformers_*.json anew.
+
+Run it from the root of the project, in the environment that `make bench` makes:
+
+    ATEN_CPU_CAPABILITY=avx2 .venv-bench/bin/python tests/record_transformers.py
+
+The variable names the vector instructions that torch uses: the last digit of a few numbers depends on them.
+
+`CONFIGS` was typed in from published configurations: of each only the keys that matter to the rotation, spelled as in
+the file of the model. "confirmed" says where copies of its values were found. The numbers come from the rotary module
+of the model, which computes in float32; they are written with nine digits, which tell any two float32 numbers apart.
+"""
+
+import importlib
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+import transformers
+from transformers import AutoConfig, LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
+from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLRotaryEmbedding
+from transformers.models.t5.modeling_t5 import T5Attention
+
+OF_THE_ROTATION = re.compile(  # what is kept of a configuration that transformers writes
+    "^model_type$|rope|rotary|head_dim|^hidden_size$|num_attention_heads|position_embeddings|n_embd|n_head|n_positions|"
+    "^layer_types$|per_layer_config"
+)
+DATA = Path(__file__).parent / "data"
+VERSION = f"transformers {transformers.__version__}"
+
+# microsoft/Phi-3-mini-128k-instruct, in its first upload
+PHI3_LONG = [
+    1.0299999713897705, 1.0499999523162842, 1.0499999523162842, 1.0799999237060547, 1.2299998998641968,
+    1.2299998998641968, 1.2999999523162842, 1.4499999284744263, 1.5999999046325684, 1.6499998569488525,
+    1.8999998569488525, 2.859999895095825, 3.68999981880188, 5.419999599456787, 5.489999771118164, 5.489999771118164,
+    9.09000015258789, 11.579999923706055, 15.65999984741211, 15.769999504089355, 15.789999961853027, 18.360000610351562,
+    21.989999771118164, 23.079999923706055, 30.009998321533203, 32.35000228881836, 32.590003967285156,
+    35.56000518798828, 39.95000457763672, 53.840003967285156, 56.20000457763672, 57.95000457763672, 59.29000473022461,
+    59.77000427246094, 59.920005798339844, 61.190006256103516, 61.96000671386719, 62.50000762939453, 63.3700065612793,
+    63.48000717163086, 63.48000717163086, 63.66000747680664, 63.850006103515625, 64.08000946044922, 64.760009765625,
+    64.80001068115234, 64.81001281738281, 64.81001281738281,
+]  # fmt: skip
+PHI3_SHORT = [
+    1.05, 1.05, 1.05, 1.1, 1.1, 1.1500000000000001, 1.2000000000000002, 1.2500000000000002, 1.3000000000000003,
+    1.3500000000000003, 1.5000000000000004, *[2.000000000000001] * 21, 2.0500000000000007, 2.0500000000000007,
+    2.0500000000000007, 2.1000000000000005, 2.1000000000000005, 2.1000000000000005, 2.1500000000000004,
+    2.1500000000000004, 2.3499999999999996, 2.549999999999999, 2.5999999999999988, 2.5999999999999988,
+    2.7499999999999982, 2.849999999999998, 2.849999999999998, 2.9499999999999975,
+]  # fmt: skip
+PHI4_LONG = [
+    1, 1.118320672, 1.250641126, 1.398617824, 1.564103225, 1.74916897, 1.956131817, 2.187582649, 2.446418898,
+    2.735880826, 3.059592084, 3.421605075, 3.826451687, 4.279200023, 4.785517845, 5.351743533, 5.984965424, 6.693110555,
+    7.485043894, 8.370679318, 9.36110372, 10.4687158, 11.70738129, 13.09260651, 14.64173252, 16.37415215, 18.31155283,
+    20.47818807, 22.90118105, 25.61086418, 28.64115884, 32.03, 32.1, 32.13, 32.23, 32.6, 32.61, 32.64, 32.66, 32.7,
+    32.71, 32.93, 32.97, 33.28, 33.49, 33.5, 44.16, 47.77,
+]  # fmt: skip
+CONFIGS = [
+    {
+        "model": "meta-llama/Llama-2-7b-hf, config.json",
+        "confirmed": "copies of the whole file in several repositories; it has no rope_theta",
+        "config": {
+            "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096,
+            "rope_scaling": None,
+        },
+    },
+    {
+        "model": "meta-llama/Meta-Llama-3-8B, config.json",
+        "confirmed": "litgpt 0.5.13 (sizes, base); a copy of a fine-tuned model's file",
+        "config": {
+            "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192,
+            "rope_scaling": None, "rope_theta": 500000.0,
+        },
+    },
+    {
+        "model": "meta-llama/Llama-3.1-8B, config.json",
+        "confirmed": "litgpt 0.5.13 (sizes, base, factors); spelling: copies of the file of the 70B model",
+        "config": {
+            "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 131072,
+            "rope_scaling": {
+                "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 8192, "rope_type": "llama3",
+            },
+            "rope_theta": 500000.0,
+        },
+    },
+    {
+        "model": "meta-llama/Llama-3.2-1B, config.json",
+        "confirmed": "litgpt 0.5.13; a copy of all its values that names the file",
+        "config": {
+            "model_type": "llama", "head_dim": 64, "hidden_size": 2048, "num_attention_heads": 32,
+            "max_position_embeddings": 131072,
+            "rope_scaling": {
+                "factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+                "original_max_position_embeddings": 8192, "rope_type": "llama3",
+            },
+            "rope_theta": 500000.0,
+        },
+    },
+    {
+        "model": "meta-llama/Llama-4-Scout-17B-16E-Instruct, config.json, text_config",
+        "confirmed": "copies of its rope_scaling in several repositories, one of which names the file",
+        "config": {
+            "model_type": "llama4_text", "head_dim": 128, "hidden_size": 5120, "num_attention_heads": 40,
+            "max_position_embeddings": 10485760,
+            "rope_scaling": {
+                "factor": 16.0, "high_freq_factor": 1.0, "low_freq_factor": 1.0,
+                "original_max_position_embeddings": 8192, "rope_type": "llama3",
+            },
+            "rope_theta": 500000.0,
+        },
+    },
+    {
+        "model": "mistralai/Mistral-7B-v0.1, config.json",
+        "confirmed": "the configuration as transformers 4.37 printed it, in two repositories",
+        "config": {
+            "model_type": "mistral", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768,
+            "rope_theta": 10000.0, "sliding_window": 4096,
+        },
+    },
+    {
+        "model": "Qwen/Qwen2-7B-Instruct, config.json",
+        "confirmed": "a copy of the whole file",
+        "config": {
+            "model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28, "max_position_embeddings": 32768,
+            "rope_theta": 1000000.0, "sliding_window": 131072, "use_sliding_window": False,
+        },
+    },
+    {
+        "model": "Qwen/Qwen2.5-7B-Instruct, config.json with the rope_scaling of its model card",
+        "confirmed": "litgpt 0.5.13 (sizes, base); the documentation of verl quotes the rope_scaling",
+        "config": {
+            "model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28, "max_position_embeddings": 32768,
+            "rope_theta": 1000000.0,
+            "rope_scaling": {"factor": 4.0, "original_max_position_embeddings": 32768, "type": "yarn"},
+        },
+    },
+    {
+        "model": "Qwen/Qwen2-VL-7B-Instruct, config.json",
+        "confirmed": "copies of the file in several repositories",
+        "config": {
+            "model_type": "qwen2_vl", "hidden_size": 3584, "num_attention_heads": 28, "max_position_embeddings": 32768,
+            "rope_theta": 1000000.0, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
+        },
+    },
+    {
+        "model": "microsoft/Phi-3-mini-128k-instruct, config.json of the first upload",
+        "confirmed": "a builder for torchtune (sizes, all factors, su); spelling: copies of Phi-3-vision's",
+        "lengths": [4096, 4097],
+        "config": {
+            "model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 32, "max_position_embeddings": 131072,
+            "original_max_position_embeddings": 4096, "rope_theta": 10000.0,
+            "rope_scaling": {"long_factor": PHI3_LONG, "short_factor": PHI3_SHORT, "type": "su"},
+        },
+    },
+    {
+        "model": "microsoft/Phi-4-mini-instruct, config.json",
+        "confirmed": "copies of the file in several repositories",
+        "lengths": [131072],
+        "config": {
+            "model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 24, "max_position_embeddings": 131072,
+            "original_max_position_embeddings": 4096, "partial_rotary_factor": 0.75, "rope_theta": 10000.0,
+            "rope_scaling": {"long_factor": PHI4_LONG, "short_factor": [1.0] * 48, "type": "longrope"},
+        },
+    },
+    {
+        "model": "microsoft/phi-2, config.json",
+        "confirmed": "copies of the whole file in several repositories; litgpt 0.5.13",
+        "config": {
+            "model_type": "phi", "hidden_size": 2560, "num_attention_heads": 32, "max_position_embeddings": 2048,
+            "partial_rotary_factor": 0.4, "rope_scaling": None, "rope_theta": 10000.0,
+        },
+    },
+    {
+        "model": "google/gemma-7b, config.json",
+        "confirmed": "litgpt 0.5.13; the defaults of transformers' class",
+        "config": {
+            "model_type": "gemma", "head_dim": 256, "hidden_size": 3072, "num_attention_heads": 16,
+            "max_position_embeddings": 8192, "rope_scaling": None, "rope_theta": 10000.0,
+        },
+    },
+    {
+        "model": "google/gemma-3-1b-it, config.json",
+        "confirmed": "copies of the whole file in several repositories; litgpt 0.5.13",
+        "layer_types": ["full_attention", "sliding_attention"],
+        "config": {
+            "model_type": "gemma3_text", "head_dim": 256, "hidden_size": 1152, "num_attention_heads": 4,
+            "max_position_embeddings": 32768, "rope_local_base_freq": 10000, "rope_scaling": None,
+            "rope_theta": 1000000, "sliding_window_pattern": 6,
+        },
+    },
+    {
+        "model": "unsloth/gemma-3-12b-it, config.json, text_config",
+        "confirmed": "a copy of the whole file; litgpt 0.5.13 (sizes, bases, factor)",
+        "layer_types": ["full_attention", "sliding_attention"],
+        "config": {
+            "model_type": "gemma3_text", "head_dim": 256, "hidden_size": 3840, "num_attention_heads": 16,
+            "max_position_embeddings": 131072, "rope_local_base_freq": 10000,
+            "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "rope_theta": 1000000, "sliding_window_pattern": 6,
+        },
+    },
+    {
+        "model": "google/gemma-3-27b-it, config.json, text_config",
+        "confirmed": "a copy of the whole file in a test of TensorRT-LLM",
+        "incomplete": "what is the default of its class is left out: both bases, too",
+        "layer_types": ["full_attention", "sliding_attention"],
+        "config": {
+            "model_type": "gemma3_text", "head_dim": 128, "hidden_size": 5376, "num_attention_heads": 32,
+            "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window_pattern": 6,
+        },
+    },
+    {
+        "model": "google/gemma-4-E2B, config.json, text_config",
+        "confirmed": "copies of the text_config in several repositories; the defaults of transformers' class",
+        "layer_types": ["full_attention", "sliding_attention"],
+        "config": {
+            "model_type": "gemma4_text", "head_dim": 256, "global_head_dim": 512, "hidden_size": 1536,
+            "num_attention_heads": 8, "num_hidden_layers": 35, "max_position_embeddings": 131072,
+            "layer_types": [*["sliding_attention"] * 4, "full_attention"] * 7,
+            "rope_parameters": {
+                "full_attention": {
+                    "partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional",
+                },
+                "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
+            },
+        },
+    },
+    {
+        "model": "answerdotai/ModernBERT-base, config.json",
+        "confirmed": "a copy of its values; the defaults and old names in transformers' class",
+        "layer_types": ["full_attention", "sliding_attention"],
+        "config": {
+            "model_type": "modernbert", "hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings": 8192,
+            "global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "global_attn_every_n_layers": 3,
+        },
+    },
+    {
+        "model": "EleutherAI/gpt-neox-20b, config.json",
+        "confirmed": "a copy of the whole file",
+        "config": {
+            "model_type": "gpt_neox", "hidden_size": 6144, "num_attention_heads": 64, "max_position_embeddings": 2048,
+            "rotary_emb_base": 10000, "rotary_pct": 0.25,
+        },
+    },
+    {
+        "model": "EleutherAI/pythia-6.9b-deduped, config.json",
+        "confirmed": "the configuration as transformers 4.45 printed it; litgpt 0.5.13",
+        "config": {
+            "model_type": "gpt_neox", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 2048,
+            "rotary_emb_base": 10000, "rotary_pct": 0.25,
+        },
+    },
+    {
+        "model": "EleutherAI/gpt-j-6b, config.json",
+        "confirmed": "copies of the whole file in two repositories",
+        "config": {
+            "model_type": "gptj", "n_embd": 4096, "n_head": 16, "n_positions": 2048, "rotary": True, "rotary_dim": 64,
+        },
+    },
+    {
+        "model": "THUDM/glm-4-9b-chat-hf, config.json",
+        "confirmed": "copies of its values in two repositories",
+        "config": {
+            "model_type": "glm", "head_dim": 128, "hidden_size": 4096, "num_attention_heads": 32,
+            "max_position_embeddings": 131072, "partial_rotary_factor": 0.5, "rope_theta": 10000.0,
+        },
+    },
+    {
+        "model": "deepseek-ai/DeepSeek-V2-Lite, config.json",
+        "confirmed": "copies of its values in several repositories",
+        "config": {
+            "model_type": "deepseek_v2", "hidden_size": 2048, "num_attention_heads": 16,
+            "max_position_embeddings": 163840, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+            "rope_scaling": {
+                "beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 0.707, "mscale_all_dim": 0.707,
+                "original_max_position_embeddings": 4096, "type": "yarn",
+            },
+            "rope_theta": 10000,
+        },
+    },
+    {
+        "model": "deepseek-ai/DeepSeek-V3, config.json",
+        "confirmed": "a copy of the whole file",
+        "config": {
+            "model_type": "deepseek_v3", "hidden_size": 7168, "num_attention_heads": 128,
+            "max_position_embeddings": 163840, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+            "rope_scaling": {
+                "beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0,
+                "original_max_position_embeddings": 4096, "type": "yarn",
+            },
+            "rope_theta": 10000,
+        },
+    },
+    {
+        "model": "moonshotai/Kimi-K2-Instruct, config.json",
+        "confirmed": "copies of its values in several repositories",
+        "class": "deepseek_v3",
+        "config": {
+            "model_type": "kimi_k2", "hidden_size": 7168, "num_attention_heads": 64, "max_position_embeddings": 131072,
+            "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+            "rope_scaling": {
+                "beta_fast": 1.0, "beta_slow": 1.0, "factor": 32.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+                "original_max_position_embeddings": 4096, "type": "yarn",
+            },
+            "rope_theta": 50000.0,
+        },
+    },
+    {
+        "model": "openai/gpt-oss-20b, config.json",
+        "confirmed": "copies of its values in several repositories; the defaults of transformers' class",
+        "config": {
+            "model_type": "gpt_oss", "head_dim": 64, "hidden_size": 2880, "num_attention_heads": 64,
+            "max_position_embeddings": 131072,
+            "rope_scaling": {
+                "beta_fast": 32.0, "beta_slow": 1.0, "factor": 32.0, "original_max_position_embeddings": 4096,
+                "rope_type": "yarn", "truncate": False,
+            },
+            "rope_theta": 150000,
+        },
+    },
+    {
+        "model": "internlm/internlm2-chat-1_8b, config.json",
+        "confirmed": "a copy of the whole file",
+        "class": "llama",
+        "lengths": [32768, 100000],
+        "config": {
+            "model_type": "internlm2", "hidden_size": 2048, "num_attention_heads": 16,
+            "max_position_embeddings": 32768, "rope_scaling": {"type": "dynamic", "factor": 2.0}, "rope_theta": 1000000,
+        },
+    },
+    {
+        "model": "deepseek-ai/deepseek-coder-1.3b-instruct, config.json",
+        "confirmed": "the configuration as transformers 4.48 printed it",
+        "config": {
+            "model_type": "llama", "hidden_size": 2048, "num_attention_heads": 16, "max_position_embeddings": 16384,
+            "rope_scaling": {"factor": 4.0, "type": "linear"}, "rope_theta": 100000,
+        },
+    },
+]  # fmt: skip
+
+
+def record_configs() -> dict:
+    """Each published configuration with its speeds, and with what transformers writes into a config.json of today."""
+    models = []
+    for published in CONFIGS:
+        settings = json.loads(json.dumps(published["config"]))  # transformers changes nested ones in place
+        model_type = published.get("class", settings.pop("model_type"))
+        settings.pop("model_type", None)
+        if (settings.get("rope_scaling") or {}).get("type") == "su":  # renamed by transformers, but too late for itself
+            settings["rope_scaling"]["type"] = "longrope"
+        config = AutoConfig.for_model(model_type, **settings).get_text_config()
+        rotations = [
+            rotation(config, layer_type, seq_len)
+            for layer_type in published.get("layer_types", [None])
+            for seq_len in [None, *published.get("lengths", [])]
+        ]
+        saved = {name: value for name, value in config.to_dict().items() if OF_THE_ROTATION.search(name)}
+        models.append({**published, "saved": saved, "rotations": rotations})
+    return {"source": f"{VERSION}, each model's own rotary module, float32", "models": models}
+
+
+def rotation(config: transformers.PreTrainedConfig, layer_type: str | None, seq_len: int | None) -> dict:
+    """What the model's own code turns by, after a text of seq_len tokens."""
+    if config.model_type == "gptj":  # it has a table in place of a module: at position 1, the angle is the speed
+        sin, cos = create_sinusoidal_positions(2, config.rotary_dim)[1].chunk(2)
+        return case(torch.atan2(sin, cos), 1.0, layer_type, seq_len)
+    modeling = importlib.import_module(type(config).__module__.replace(".configuration_", ".modeling_"))
+    (name,) = (name for name in vars(modeling) if re.fullmatch("(?!.*Vision).+RotaryEmbedding", name))
+    module = getattr(modeling, name)(config)
+    if seq_len is not None:
+        module(torch.zeros(1), torch.tensor([[seq_len - 1]]))
+    prefix = f"{layer_type}_" if layer_type else ""
+    inv_freq, factor = getattr(module, f"{prefix}inv_freq"), getattr(module, f"{prefix}attention_scaling")
+    return case(inv_freq, factor, layer_type, seq_len)
+
+
+def case(inv_freq: torch.Tensor, factor: float, layer_type: str | None, seq_len: int | None) -> dict:
+    """A row of what is recorded."""
+    return {
+        "layer_type": layer_type, "seq_len": seq_len, "inv_freq": digits(inv_freq, 9), "attention_factor": factor,
+    }  # fmt: skip
+
+
+def record_rope() -> dict:
+    """The scalings with settings of no model, and the tables of Qwen2-VL for positions with three coordinates."""
+    yarn = {"factor": 16.0, "original_max_position_embeddings": 4096}
+    unrounded = {"factor": 40.0, "original_max_position_embeddings": 4096, "beta_fast": 20, "beta_slow": 2}
+    llama3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+    longrope = {"factor": 8.0, "long_factor": [1 + 0.5 * pair for pair in range(16)], "short_factor": [1.0] * 16}
+    given = {"factor": 4.0, "original_max_position_embeddings": 512, "attention_factor": 1.25}
+    settings = {  # rope_type, its settings, base, seq_len
+        "linear": ("linear", {"factor": 4.0}, 1e4, None),
+        "dynamic_short": ("dynamic", {"factor": 2.0}, 1e4, 1000),
+        "dynamic_long": ("dynamic", {"factor": 2.0}, 1e4, 10000),
+        "yarn": ("yarn", yarn, 1e4, None),
+        "yarn_no_truncate": ("yarn", unrounded | {"truncate": False}, 150000, None),
+        "yarn_attention_factor": ("yarn", given, 1e4, None),
+        "llama3": ("llama3", llama3, 5e5, None),
+        "longrope": ("longrope", longrope | {"original_max_position_embeddings": 4096}, 1e4, 10000),
+        "proportional": ("proportional", {"partial_rotary_factor": 0.5}, 1e4, None),
+    }
+    cases = {}
+    for name, (rope_type, rope, base, seq_len) in settings.items():
+        config = LlamaConfig(
+            hidden_size=128, num_attention_heads=4, head_dim=32, max_position_embeddings=2048,
+            rope_parameters={"rope_type": rope_type, "rope_theta": base, **rope},
+        )  # fmt: skip
+        inv_freq, factor = ROPE_INIT_FUNCTIONS[rope_type](config, seq_len=seq_len)
+        cases[name] = {"inv_freq": digits(inv_freq, 9), "attention_factor": factor}
+    positions = [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [3, 4, 4]]
+    sections = SimpleNamespace(mrope_section=[2, 3, 3])
+    angles = torch.tensor(positions).T[..., None].double() * 1e4 ** (-torch.arange(8).double() / 8)
+    recomposed = Qwen2VLRotaryEmbedding.recomposition_frequencies(sections, angles)[:, :8]
+    return {
+        "source": f"{VERSION}, ROPE_INIT_FUNCTIONS, head_dim 32, float32",
+        "cases": cases,
+        "sectioned": {
+            "source": "Qwen2VLRotaryEmbedding.recomposition_frequencies",
+            "positions": positions,
+            "sections": sections.mrope_section,
+            "cos": [[round(x, 9) for x in row] for row in recomposed.cos().tolist()],
+            "sin": [[round(x, 9) for x in row] for row in recomposed.sin().tolist()],
+        },
+    }
+
+
+def record_relative() -> dict:
+    """T5's buckets and ALiBi's slopes."""
+    low, high = -300, 300  # a distance is that of the query minus that of the key; T5 counts the other way
+    keys_ahead = -torch.arange(low, high + 1)
+    buckets = {
+        name: T5Attention._relative_position_bucket(keys_ahead, bidirectional=both, num_buckets=32, max_distance=128)
+        for name, both in (("t5_bidirectional", True), ("t5_causal", False))
+    }
+    slopes = {heads: build_alibi_tensor(torch.ones(1, 2), heads, torch.float32) for heads in (1, 2, 6, 8, 12, 16)}
+    return {
+        "source": f"{VERSION}, T5Attention and build_alibi_tensor",
+        "distances": [low, high],
+        **{name: bucket.tolist() for name, bucket in buckets.items()},
+        "alibi_slopes": {str(heads): digits(alibi[:, 0, 1], 7) for heads, alibi in slopes.items()},
+    }
+
+
+def digits(numbers: torch.Tensor, count: int) -> list[float]:
+    """Numbers with so many digits."""
+    return [float(f"{x:.{count}g}") for x in numbers.tolist()]
+
+
+def write(name: str, recorded: dict, indent: int | None) -> None:
+    """Lists of numbers or words on one line each."""
+    text = json.dumps(recorded, indent=indent)
+    inner = re.compile(r"\[[^][{}]*\]")
+    text = inner.sub(lambda found: re.sub(r"\s*\n\s*", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text)
+    (DATA / name).write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    write("transformers_configs.json", record_configs(), 1)
+    write("transformers_rope.json", record_rope(), 1)
+    write("transformers_relative.json", record_relative(), None)
