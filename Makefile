@@ -12,6 +12,8 @@ VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p'
 BUILD = $(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
 	{ cat $(VENV)/build.log; $(call fail,the build failed; each warning above counts as an error); }
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup
+# Each chapter is run once, as its page hands it out, in a folder that has nothing else.
+DOWNLOADS = rm -rf _build/downloads && mkdir _build/downloads && cp _build/html/_sources/chapters/*.ipynb _build/downloads
 # What formulas and figures may show: a test sees that the fonts have each sign.
 LETTERS := U+20-7E,U+A0-FF,U+391-3C9,U+2013-2026,U+2032,U+2190-2194,U+2202-2265,U+22C5,U+2605,U+27E8-27E9
 SIGNS := U+20-7E,U+A0,U+B0-B1,U+B7,U+D7,U+2C6,U+2D9,U+2DC,U+203E,U+391-3A9,U+3B1-3D6,U+3F1,U+3F5,U+2009,U+2016,U+2026,U+2032-2034,$\
@@ -43,10 +45,12 @@ check: $(VENV)/test.stamp lint  ## style, library and the form of the chapters, 
 	@$(PYTEST) -m "not slow" --doctest-modules rope_lib tests/library tests/chapters
 
 test: $(VENV)/test.stamp lint book  ## all that a change can break: library, every chapter run again, pages
-	@$(PYTEST) -m "not slow" --doctest-modules rope_lib tests
+	@$(DOWNLOADS)
+	@$(PYTEST) -m "not slow" --nbval --doctest-modules _build/downloads rope_lib tests
 
 test-all: $(VENV)/test.stamp lint book  ## the slow ones, too: compilers, every stored figure, attacks, Firefox and WebKit
-	@$(PYTEST) --doctest-modules rope_lib tests
+	@$(DOWNLOADS)
+	@$(PYTEST) --nbval --doctest-modules _build/downloads rope_lib tests
 
 attack: $(VENV)/test.stamp  ## change every claim of the chapters, see which changes no cell refuses, store the result (minutes)
 	@$(BIN)/python -m tools.attack --store

@@ -85,7 +85,9 @@ def begins(node: nodes.Element, found: list[Place]) -> Place | None:
         terms = {term.astext(): term["ids"][0] for term in node.findall(nodes.term)}
         return Place(" · ".join(terms), next(iter(terms.values())), {term.strip("()"): i for term, i in terms.items()})
     if isinstance(node, addnodes.desc) and node[0]["ids"]:
-        return Place(node[0]["ids"][0] + "()", node[0]["ids"][0], {node[0]["ids"][0]: node[0]["ids"][0]})
+        anchor = node[0]["ids"][0]
+        name = anchor.split(".", 2)[-1]  # without package and module
+        return Place(f"{name}()", anchor, {name: anchor})
     return None
 
 

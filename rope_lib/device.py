@@ -15,6 +15,10 @@ def default_device(name: str | None = None) -> torch.device:
 
     Raises:
         ValueError: the name is unknown, or this machine has no such device.
+
+    Example:
+        >>> default_device("cpu")
+        device(type='cpu')
     """
     source, asked = ("ROPE_DEVICE", os.environ.get("ROPE_DEVICE", "").strip()) if name is None else ("name", name)
     if not asked:

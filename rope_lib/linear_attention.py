@@ -44,7 +44,13 @@ class Rotation(NamedTuple):
 
 
 class State(NamedTuple):
-    """All that linear attention remembers of the past, whatever its length."""
+    """All that linear attention remembers of the past, whatever its length.
+
+    Example:
+        >>> state = State(torch.zeros(4, 2), torch.zeros(4))
+        >>> state.values.shape
+        torch.Size([4, 2])
+    """
 
     values: Tensor  # (..., features, value_dim), sum of R_j phi(k_j) v_j^T
     normalizer: Tensor  # (..., features), sum of phi(k_j), rotated if the denominator is

@@ -9,12 +9,22 @@ Vector = list[float]
 
 
 def inverse_frequency(pair: int, dim: int, base: float = 10000.0) -> float:
-    """theta_i = base^(-2i / dim), in rad per token."""
+    """theta_i = base^(-2i / dim), in rad per token.
+
+    Example:
+        >>> inverse_frequency(1, 4, base=100)
+        0.1
+    """
     return base ** (-2 * pair / dim)
 
 
 def sinusoidal_encoding(position: float, dim: int, base: float = 10000.0) -> Vector:
-    """The code of one position: sin in the even places, cos in the odd ones (Vaswani et al. 2017, section 3.5)."""
+    """The code of one position: sin in the even places, cos in the odd ones (Vaswani et al. 2017, section 3.5).
+
+    Example:
+        >>> [round(x, 4) for x in sinusoidal_encoding(1, 4, base=100)]
+        [0.8415, 0.5403, 0.0998, 0.995]
+    """
     code = []
     for pair in range(dim // 2):
         angle = position * inverse_frequency(pair, dim, base)
@@ -23,7 +33,12 @@ def sinusoidal_encoding(position: float, dim: int, base: float = 10000.0) -> Vec
 
 
 def rotate(x: Vector, m: float, *, interleaved: bool, base: float = 10000.0) -> Vector:
-    """R_m x for one vector (Su et al. 2021, equation 15), in one of the two layouts."""
+    """R_m x for one vector (Su et al. 2021, equation 15), in one of the two layouts.
+
+    Example:
+        >>> [round(x, 4) for x in rotate([1, 0], 1, interleaved=True)]
+        [0.5403, 0.8415]
+    """
     turned, half = list(x), len(x) // 2
     for pair in range(half):
         first = 2 * pair if interleaved else pair
@@ -35,13 +50,23 @@ def rotate(x: Vector, m: float, *, interleaved: bool, base: float = 10000.0) -> 
 
 
 def score(q: Vector, k: Vector, m: float, n: float, *, interleaved: bool, base: float = 10000.0) -> float:
-    """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16)."""
+    """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16).
+
+    Example:
+        >>> round(score([1, 0], [1, 0], 3, 1, interleaved=True), 4)  # cos 2
+        -0.4161
+    """
     settings = {"interleaved": interleaved, "base": base}
     return dot(rotate(q, m, **settings), rotate(k, n, **settings))
 
 
 def partial_sums(distance: float, dim: int, base: float = 10000.0) -> list[complex]:
-    """S_1, ..., S_N at one distance (Su et al. 2021, equation 36)."""
+    """S_1, ..., S_N at one distance (Su et al. 2021, equation 36).
+
+    Example:
+        >>> partial_sums(0, 4)
+        [(1+0j), (2+0j)]
+    """
     sums, total = [], 0
     for pair in range(dim // 2):
         total += rect(1.0, distance * inverse_frequency(pair, dim, base))
@@ -52,7 +77,12 @@ def partial_sums(distance: float, dim: int, base: float = 10000.0) -> list[compl
 def ntk_by_parts_frequency(
     pair: int, dim: int, factor: float, length: int, beta_fast: float, beta_slow: float, base: float = 10000.0
 ) -> float:
-    """One speed under NTK-by-parts (Peng et al. 2023, section 3.2)."""
+    """One speed under NTK-by-parts (Peng et al. 2023, section 3.2).
+
+    Example:
+        >>> ntk_by_parts_frequency(0, 4, 8, 2048, 32, 1)  # fast: as it was
+        1.0
+    """
     speed = inverse_frequency(pair, dim, base)
     turns = length * speed / (2 * pi)
     if turns >= beta_fast:
@@ -76,7 +106,13 @@ def linear_attention(
     decay: float = 1.0,
     base: float = 10000.0,
 ) -> list[Vector]:
-    """Linear attention for one head, positions 0, 1, ...: two loops. Weights are rotated or not, and so are sums."""
+    """Linear attention for one head, positions 0, 1, ...: two loops. Weights are rotated or not, and so are sums.
+
+    Example:
+        >>> choice = {"causal": True, "rotated": False, "denominator": False, "interleaved": True}
+        >>> linear_attention([[1, 1]] * 2, [[1, 1]] * 2, [[2], [4]], feature_map=abs, **choice)
+        [[2.0], [3.0]]
+    """
     outputs = []
     for i, query in enumerate(q):
         phi_q = [feature_map(x) for x in query]
@@ -99,6 +135,11 @@ def weighted_sums(q: Tensor, k: Tensor, v: Tensor, *, chunk: int, decay: float =
 
     q, k: (seq_len, features), v: (seq_len, value_dim). Inside a chunk the weights are a small matrix; what lies before
     it enters through the state. This is the step between the two loops above and `rope_lib.linear_attention`.
+
+    Example:
+        >>> ones = zeros(3, 1) + 1
+        >>> weighted_sums(ones, ones, ones, chunk=2, decay=0.5).flatten().tolist()
+        [1.0, 1.5, 1.75]
     """
     state, outputs = zeros(k.shape[1], v.shape[1], dtype=v.dtype), zeros(0, v.shape[1], dtype=v.dtype)
     for q_now, k_now, v_now in zip(q.split(chunk), k.split(chunk), v.split(chunk), strict=True):
@@ -111,31 +152,56 @@ def weighted_sums(q: Tensor, k: Tensor, v: Tensor, *, chunk: int, decay: float =
 
 
 def dot(x: Vector, y: Vector) -> float:
-    """The scalar product."""
+    """The scalar product.
+
+    Example:
+        >>> dot([1, 2], [3, 4])
+        11
+    """
     return sum(a * b for a, b in zip(x, y, strict=True))
 
 
 def shaw_score(q: Vector, k: Vector, table: list[Vector], m: int, n: int) -> float:
-    """Shaw et al. 2018, equation 4, for one query at m and one key at n."""
+    """Shaw et al. 2018, equation 4, for one query at m and one key at n.
+
+    Example:
+        >>> shaw_score([1], [2], [[0], [1], [5]], 0, 7)  # 7 ahead counts as 1
+        7.0
+    """
     reach = (len(table) - 1) // 2
     vector = table[reach + max(-reach, min(reach, n - m))]
     return (dot(q, k) + dot(q, vector)) / sqrt(len(q))
 
 
 def transformer_xl_score(q: Vector, k: Vector, table: list[Vector], u: Vector, v: Vector, m: int, n: int) -> float:
-    """Dai et al. 2019, section 3.3: four terms, for one query at m and one key at n <= m."""
+    """Dai et al. 2019, section 3.3: four terms, for one query at m and one key at n <= m.
+
+    Example:
+        >>> transformer_xl_score([1], [2], [[0], [3]], [10], [100], 1, 0)  # 2 + 3 + 20 + 300
+        325.0
+    """
     return (dot(q, k) + dot(q, table[m - n]) + dot(u, k) + dot(v, table[m - n])) / sqrt(len(q))
 
 
 def deberta_score(q: Vector, k: Vector, relative_q: list[Vector], relative_k: list[Vector], m: int, n: int) -> float:
-    """He et al. 2021, equations 3 and 4, for one query at m and one key at n."""
+    """He et al. 2021, equations 3 and 4, for one query at m and one key at n.
+
+    Example:
+        >>> round(deberta_score([1], [2], [[0], [1]], [[0], [10]], 1, 1) * 3**0.5)  # 2 + 10 + 2
+        14
+    """
     reach = len(relative_k) // 2
     forth, back = (max(0, min(2 * reach - 1, distance + reach)) for distance in (m - n, n - m))
     return (dot(q, k) + dot(q, relative_k[forth]) + dot(k, relative_q[back])) / sqrt(3 * len(q))
 
 
 def t5_bucket(distance: int, *, bidirectional: bool, num_buckets: int = 32, max_distance: int = 128) -> int:
-    """Raffel et al. 2020, section 2.1, for one distance m - n."""
+    """Raffel et al. 2020, section 2.1, for one distance m - n.
+
+    Example:
+        >>> [t5_bucket(distance, bidirectional=False) for distance in (3, 20, 100, 1000)]
+        [3, 17, 30, 31]
+    """
     first = 0
     if bidirectional:
         num_buckets //= 2
@@ -149,7 +215,12 @@ def t5_bucket(distance: int, *, bidirectional: bool, num_buckets: int = 32, max_
 
 
 def attention(scores: list[Vector], v: list[Vector], *, causal: bool) -> list[Vector]:
-    """Softmax attention for one head (Vaswani et al. 2017, equation 1); the last query is at the last key."""
+    """Softmax attention for one head (Vaswani et al. 2017, equation 1); the last query is at the last key.
+
+    Example:
+        >>> attention([[0, 0], [0, 0]], [[2], [4]], causal=True)
+        [[2.0], [3.0]]
+    """
     outputs, offset = [], len(v) - len(scores)
     for m, row in enumerate(scores):
         visible = [n for n in range(len(v)) if not causal or n <= m + offset]

@@ -6,16 +6,39 @@ import sympy as sp
 
 
 class NotProved(AssertionError):
-    """A claimed identity that did not reduce to zero; the text names a point where it fails, if there is one."""
+    """A claimed identity that did not reduce to zero; the text names a point where it fails, if there is one.
+
+    Example:
+        >>> x = sp.Symbol("x")
+        >>> try:
+        ...     proved(x, -x)
+        ... except NotProved as error:
+        ...     print(error)
+        lhs - rhs reduces to 2*x, not to 0; false at {x: 2/3}
+    """
 
 
 def rotation(angle: sp.Expr) -> sp.Matrix:
-    """R(alpha) = [[cos alpha, -sin alpha], [sin alpha, cos alpha]]: counter-clockwise by `angle` (rad)."""
+    """R(alpha) = [[cos alpha, -sin alpha], [sin alpha, cos alpha]]: counter-clockwise by `angle` (rad).
+
+    Example:
+        >>> rotation(sp.pi / 2)
+        Matrix([
+        [0, -1],
+        [1,  0]])
+    """
     return sp.Matrix([[sp.cos(angle), -sp.sin(angle)], [sp.sin(angle), sp.cos(angle)]])
 
 
 def softmax(scores: sp.Matrix, *, causal: bool = False) -> sp.Matrix:
-    """The weights of attention: exp of each score over the sum of its row; causal: zeros right of the diagonal."""
+    """The weights of attention: exp of each score over the sum of its row; causal: zeros right of the diagonal.
+
+    Example:
+        >>> softmax(sp.zeros(2, 2), causal=True)
+        Matrix([
+        [  1,   0],
+        [1/2, 1/2]])
+    """
     powers = sp.Matrix(*scores.shape, lambda i, j: 0 if causal and j > i else sp.exp(scores[i, j]))
     return sp.Matrix(*scores.shape, lambda i, j: powers[i, j] / sum(powers[i, :]))
 
@@ -32,6 +55,11 @@ def proved(lhs, rhs) -> sp.Eq:
     Raises:
         NotProved: the difference did not reduce; the text gives a counter-example where one is found.
         ValueError: matrices of different shapes, or without entries.
+
+    Example:
+        >>> x = sp.Symbol("x", real=True)
+        >>> proved(sp.sin(x) ** 2, 1 - sp.cos(x) ** 2)
+        Eq(sin(x)**2, 1 - cos(x)**2)
     """
     for entry in _difference(lhs, rhs):
         values = _counter_example(entry)
@@ -50,6 +78,11 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
 
     Raises:
         AssertionError: the sides agree at that point, or symbols are left over.
+
+    Example:
+        >>> x = sp.Symbol("x")
+        >>> refuted(x**2, x, at={x: 2})
+        Ne(4, 2)
     """
     left, right = (sp.simplify(sp.sympify(side).doit().subs(at)) for side in (lhs, rhs))
     if left.free_symbols | right.free_symbols:

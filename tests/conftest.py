@@ -8,6 +8,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from tools.chromium import CHROMIUM, FLAGS
+
 ROOT = Path(__file__).parent.parent
 HTML = ROOT / "_build" / "html"
 CI = os.environ.get("CI") == "true"
@@ -34,6 +36,19 @@ def device(request) -> torch.device:
 def html() -> Path:
     assert (HTML / "index.html").exists(), "the pages are not built: run `make book` first (`make test` does)"
     return HTML
+
+
+@pytest.fixture(scope="session")
+def browser():
+    from playwright.sync_api import sync_playwright  # not above: the library can be tested where no browser is
+
+    if CHROMIUM is None:
+        assert not CI, "no Chromium found: install it, or the pages are not tested"
+        pytest.skip("no Chromium found (Debian: apt-get install chromium): the pages are not tested")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
+        yield running
+        running.close()
 
 
 def luminance(colour):

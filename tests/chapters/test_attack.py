@@ -138,6 +138,7 @@ def found() -> dict[str, list[dict]]:
     return attack.attack_all(attack.CHAPTERS, "--until-refused")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [path.stem for path in attack.CHAPTERS])
 def test_every_cell_with_a_claim_can_fail(name, found):
     assert [(cell["cell"], cell["begins"]) for cell in found[name] if not cell["refused"]] == []

@@ -425,6 +425,7 @@ def narrow():
     return narrow_figures()
 
 
+@pytest.mark.slow
 def test_stored_svg_files_are_up_to_date(drawn, narrow):
     stored = {path.stem: path.read_text(encoding="utf-8") for path in OUT.glob("*.svg")}
     assert set(stored) == set(drawn | narrow)

@@ -160,6 +160,5 @@ def test_the_index_says_who_uses_a_statement():
     one = page("> **Theorem 1.1 (a name).** *Proved by hand.* It holds.\n\n> **Exercise 1.1 (★, 5 minutes).** Why?")
     two = page("By Theorems 1.1 and 1.2.", number="2")._replace(file="two.md")
     assert lists.theorems([one, two]).splitlines()[2:] == [
-        "| [Theorem 1.1](one.ipynb#theorem-1-1) | **A name.** It holds. | {rb-mark}`Proved by hand.` "
-        "| [2](two.md) |"
+        "| [Theorem 1.1](one.ipynb#theorem-1-1) | **A name.** It holds. | {rb-mark}`Proved by hand.` | [2](two.md) |"
     ]

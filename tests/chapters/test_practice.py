@@ -3,7 +3,6 @@
 import importlib
 import pkgutil
 import re
-from pathlib import Path
 
 import nbformat
 import numpy as np
@@ -12,8 +11,9 @@ import torch
 
 from lab import practice
 from lab.practice import Exercise
+from tests.conftest import ROOT
 
-CHAPTERS = sorted((Path(__file__).parent.parent / "chapters").glob("[01][0-9]_*.ipynb"))
+CHAPTERS = sorted((ROOT / "chapters").glob("[01][0-9]_*.ipynb"))
 MODULES = [importlib.import_module(f"lab.practice.{module.name}") for module in pkgutil.iter_modules(practice.__path__)]
 EXERCISES = {
     f"{module.__name__.removeprefix('lab.practice.')}.{name}": value

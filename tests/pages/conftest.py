@@ -14,12 +14,11 @@ from pathlib import Path
 import in_page
 import nbformat
 import pytest
-from playwright.sync_api import TimeoutError, sync_playwright
+from playwright.sync_api import TimeoutError
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from tests.conftest import CI, HTML, ROOT
-from tools.chromium import CHROMIUM, FLAGS
+from tests.conftest import HTML, ROOT
 
 PAGES = [f"chapters/{name}.html" for name in (
     "index", "01_why_position", "02_sinusoidal_encoding", "03_relative_family", "04_rope_from_complex_numbers",
@@ -33,17 +32,6 @@ CHAPTER = "chapters/04_rope_from_complex_numbers.html"
 
 
 # -- A browser ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if CHROMIUM is None:
-        assert not CI, "no Chromium found: install it, or the pages are not tested"
-        pytest.skip("no Chromium found (Debian: apt-get install chromium): the pages are not tested")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS])
-        yield running
-        running.close()
 
 
 class Visit:

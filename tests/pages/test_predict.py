@@ -142,7 +142,7 @@ def test_each_is_shown_by_keyboard_alone(browser, html):
         state = page.evaluate(STATE)
         assert state.pop(2) == OPEN
         assert state == len(state) * [COVERED]
-        page.wait_for_function("document.activeElement.matches('.tag_predict .cell_output')")
+        page.wait_for_function("document.activeElement.matches('.tag_predict .cell_output *:not(button)')")
         assert page.evaluate(ring) != "none"
 
 

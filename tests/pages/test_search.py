@@ -28,7 +28,7 @@ def results(browser, query: str) -> list[tuple[str, str]]:
         ("exercise 4.1", "04_rope_from_complex_numbers.html#exercise-4-1"),
         ("旋转位置编码", "glossary.html#term"),
         ("外推", "glossary.html#term"),
-        ("apply_rotary_emb", "reference.html#apply_rotary_emb"),
+        ("apply_rotary_emb", "reference.html#rope_lib.rotary.apply_rotary_emb"),
         ("glossary", "glossary.html"),
         ("aliasing", "glossary.html#term-aliasing"),
         ("the rotation matrix", "05_rotation_matrix.html"),

@@ -1,0 +1,27 @@
+"""What CONTRIBUTING promises of public names: a docstring with an example, which the doctests run."""
+
+import ast
+
+import pytest
+
+from tests.conftest import ROOT
+
+PUBLIC = {
+    f"{path.stem}.{node.name}": node
+    for path in sorted((ROOT / "rope_lib").glob("[a-z]*.py"))
+    for node in ast.parse(path.read_text(encoding="utf-8")).body
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_has_an_example(name):
+    docstring = ast.get_docstring(PUBLIC[name]) or ""
+    assert "Example:\n    >>> " in docstring, f"rope_lib.{name}: add `Example:` and a line that begins with >>>"
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name.startswith("scaling.")])
+def test_a_scaling_method_says_what_it_raises_and_whose_it_is(name):
+    docstring = ast.get_docstring(PUBLIC[name])
+    for part in ("Args:", "Returns:", "Source:"):
+        assert part in docstring, f"rope_lib.{name} has no `{part}`"
