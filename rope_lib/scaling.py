@@ -131,6 +131,8 @@ def llama3_scaling(
     Raises:
         TypeError, ValueError: as `ntk_by_parts_scaling`.
 
+    Source: the code of the Llama 3.1 models.
+
     Example:
         >>> unscaled = inverse_frequencies(128, base=500000.0)
         >>> torch.equal(llama3_scaling(128, factor=1.0), unscaled)

@@ -63,6 +63,7 @@ def contrast(*colours):
     return (light + 0.05) / (dark + 0.05)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A file's tests stay with one worker, but where they say what they share."""
     for item in items:

@@ -107,7 +107,14 @@ def test_make_fails_with_one_sentence(setting, says, tmp_path, monkeypatch):
     old.write_text("#!/bin/sh\nexit 1\n")
     old.chmod(0o755)
     (tmp_path / "_ext").mkdir()
-    needed = ("requirements-book.txt", "constraints.txt", "package.json", "package-lock.json", "_ext/pack.mjs", "_ext/pack.py")
+    needed = (
+        "requirements-book.txt",
+        "constraints.txt",
+        "package.json",
+        "package-lock.json",
+        "_ext/pack.mjs",
+        "_ext/pack.py",
+    )
     for name in ("Makefile", *needed):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     argument = setting.replace("$DIR", str(tmp_path))

@@ -130,8 +130,7 @@ def test_page_of_votes_is_one_file_and_opens_what_tempts(browser, tmp_path):
         with Visit(browser, file.as_uri(), width=width) as visit:
             assert visit.requests == [file.as_uri()]
             assert visit.complaints == []
-            assert visit.page.locator("mjx-container").count() == formulas > 30
-            assert visit.page.locator("[data-mml-node=merror]").count() == 0
+            assert visit.page.locator("math").count() == formulas > 30
             assert visit.page.evaluate("document.documentElement.scrollWidth") == width
             options = visit.page.locator("details")
             assert options.count() == 40
@@ -209,8 +208,7 @@ def test_handout_is_two_sides(browser):
     assert sides == [["Six formulas"], ["Seven lines of code", "Five checks", "Six claims"]]
     page = browser.new_page()
     page.set_content(handout.handout())
-    page.evaluate("MathJax.startup.promise")
-    assert page.locator("[data-mml-node=merror]").count() == 0
+    assert page.locator("math").count() > 10
     assert page.evaluate("[...document.images].map(image => image.naturalWidth > 0)") == [True, True]
     printed = page.pdf(prefer_css_page_size=True, print_background=True)
     page.close()
