@@ -63,14 +63,6 @@ def contrast(*colours):
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file's tests stay with one worker, but where they say what they share."""
-    for item in items:
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
-
-
 def pytest_terminal_summary(terminalreporter) -> None:
     """A line for each reason to skip, not for each test."""
     reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))

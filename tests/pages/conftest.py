@@ -10,6 +10,7 @@ import threading
 import unicodedata
 import zlib
 from pathlib import Path
+from urllib.parse import urlparse
 
 import in_page
 import nbformat
@@ -69,6 +70,17 @@ def served(html):
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{running.server_port}", asked
         running.shutdown()
+
+
+def own_script(visit):
+    """Bytes of the book's own scripts that a page loads before anybody clicks: the files, and what stands in it."""
+    page = Path(urlparse(visit.page.url).path).read_text(encoding="utf-8")
+    inside = re.findall(r"<script\b(?![^>]* src=)[^>]*>(.+?)</script>", page, re.DOTALL)
+    files = {Path(urlparse(url).path) for url in visit.requests if url.startswith("file:")}
+    own = {path.name for path in (ROOT / "_ext" / "static").glob("*.*js")}
+    return {path.name: path.stat().st_size for path in files if path.name in own} | {
+        code[:40]: len(code.encode()) for code in inside
+    }
 
 
 # -- What can be seen --------------------------------------------------------------------------------------------------

@@ -1,0 +1,82 @@
+"""Every page on a phone of 360 pixels. Each is opened once, and asked all that there is to ask."""
+
+import pytest
+from playwright.sync_api import TimeoutError
+
+from tests.pages.conftest import PAGES, Visit, judge, own_script
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def phone_visit(request, browser):
+    with Visit(browser, request.param, width=360, folds=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def phone(phone_visit):
+    return phone_visit.page
+
+
+def test_its_own_script_is_small_on_a_phone(phone_visit):
+    own = own_script(phone_visit)
+    assert sum(own.values()) <= 12_000, own
+
+
+def test_formulas_break_on_a_phone(phone):
+    """They need not be scrolled, but for matrices that a cell computes. The end of a proof is on its line."""
+    cut = phone.locator("article div.math:not(.output)").evaluate_all(
+        """all => all.filter(one => !one.closest('.cell_output') && one.scrollWidth > one.clientWidth + 1)
+            .map(one => one.dataset.tex)"""
+    )
+    assert cut == []
+    alone = phone.locator("article span.math").evaluate_all(
+        """all => all.filter(one => /^[◻□]$/.test(one.textContent.trim()) && !one.closest('.rb-together'))
+            .map(one => one.parentElement.textContent.slice(0, 80))"""
+    )
+    assert alone == []
+
+
+def test_numbers_of_equations_are_on_the_page(phone):
+    boxes = phone.locator(".rb-number").evaluate_all("all => all.map(one => one.getBoundingClientRect().toJSON())")
+    assert all(0 <= box["left"] < box["right"] <= 360 for box in boxes)
+
+
+def test_nothing_is_out_of_reach_on_a_phone(phone):
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 360
+    unreachable = phone.evaluate(
+        """() => [...document.querySelectorAll('article *')].filter(node => {
+            const box = node.getBoundingClientRect();
+            if (!box.width || !box.height || (box.right <= 361 && box.left >= -1)) return false;
+            if (getComputedStyle(node).position === 'absolute') return false;
+            if (node.ownerSVGElement) return false;  // clipped by its <svg>, which is looked at itself
+            for (let up = node; up.tagName !== 'ARTICLE'; up = up.parentElement) {
+                const frame = up.getBoundingClientRect();
+                const scrolls = ['auto', 'scroll'].includes(getComputedStyle(up).overflowX);
+                if (scrolls && frame.right <= 361 && box.left + up.scrollLeft >= frame.left - 20) return false;
+            }
+            return true;
+        }).map(node => node.outerHTML.slice(0, 150))"""
+    )
+    assert unreachable == []
+
+
+def test_what_is_cut_on_a_phone_says_so_and_can_be_scrolled_by_keyboard(phone):
+    """Once it comes near the screen."""
+    cut = phone.evaluate_handle(
+        """() => [...document.querySelectorAll('article *')].filter(node => {
+            const style = getComputedStyle(node);
+            if (!node.clientWidth || node.scrollWidth <= node.clientWidth + 1) return false;
+            return style.overflowX !== 'visible' && style.position !== 'absolute';
+        })"""
+    )
+    says = "node => node.tabIndex >= 0 && getComputedStyle(node).maskImage.includes('gradient')"
+    for area in (one.as_element() for one in cut.get_properties().values()):
+        area.scroll_into_view_if_needed()
+        try:
+            phone.wait_for_function(says, arg=area, timeout=5000)
+        except TimeoutError:
+            pytest.fail(area.evaluate("node => node.outerHTML.slice(0, 150)"))
+
+
+def test_axe_finds_nothing_serious_on_a_phone(phone):
+    assert judge(phone) == []
