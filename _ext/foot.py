@@ -46,6 +46,5 @@ def add_foot(app: Sphinx, config) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect the parts."""
-    app.add_js_file("print.js", loading_method="defer")
     app.connect("config-inited", add_foot)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

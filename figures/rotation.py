@@ -288,7 +288,9 @@ def explore_rotation() -> Piece:
         )
         return (
             f'<g data-part="{part}"><g class="rp-turn">{ghosts}{pointer(length, colour)}</g>'
-            f'<g class="rp-tip" style="--l:{length + 15:g}"><text class="rp-name" style="fill:{colour}">{letter}'
+            # WebKit gives a baseline of the text to the small number anew, which would be a power.
+            f'<g class="rp-tip" style="--l:{length + 15:g}">'
+            f'<text class="rp-name" dy="6" style="fill:{colour};dominant-baseline:auto">{letter}'
             f'<tspan dy="4" font-size="12" data-part="{letter}"></tspan></text></g></g>'
         )
 

@@ -1,5 +1,5 @@
-// What depends on the screen: areas that scroll can be reached by keyboard and fade out where there is more. And what
-// one copies of a formula is its TeX.
+// What depends on the screen or the paper: areas that scroll can be reached by keyboard and fade out where there is more,
+// a printed page is light. And what one copies of a formula is its TeX.
 (() => {
   "use strict";
   const AREAS = "main :is(pre, .output, .rb-drawing, .math, .pst-scrollable-table-container, .rope-piece > div)";
@@ -21,6 +21,11 @@
     near.observe(area);
     area.onscroll = () => look(area);
   }
+
+  // On paper the page is light.
+  const page = document.documentElement.dataset;
+  addEventListener("beforeprint", () => { [page.screen, page.theme] = [page.theme, "light"]; });
+  addEventListener("afterprint", () => { page.theme = page.screen; });
 
   addEventListener("copy", (event) => {
     const selection = getSelection();
