@@ -2,7 +2,7 @@
 // Letters of queries, keys and scores get a class each, and long formulas places to break.
 const COLOURS = { q: "rb-q", Q: "rb-q", "𝐪": "rb-q", k: "rb-k", K: "rb-k", "𝐤": "rb-k", g: "rb-s", S: "rb-s" };
 const MACROS = { "\\mathit": "\\class{rb-plain}{#1}" }; // one of these letters where it means something else
-const WIDE = 30; // in characters: about what fits beside a number on a phone
+const WIDE = 24; // in characters: about what fits beside a number on a phone
 
 export function mathml(temml, tex, display) {
   const options = { displayMode: display, throwOnError: true, trust: true, macros: { ...MACROS } };
@@ -43,20 +43,30 @@ function width(node) {
   return others.reduce((sum, one) => sum + one, first);
 }
 
-// A long formula in parts: it may break behind a gap and, in a part that is still long, before a relation or a sum.
+// A long formula in parts: it may break behind a gap; in a part that is still long before a relation or a sum; and then
+// between brackets.
 function breakable(nodes) {
   const size = (part) => part.reduce((sum, node) => sum + width(node), 0);
-  const isRelation = (node) => /^[=<>≈≤≥≠≡→⟶≪≫∼⇔⟺⇒]$/.test(sign(node) ?? "");
-  const isSum = (node, before) => /^[+−]$/.test(sign(node) ?? "") && before.type !== "mo";
-  const cut = (part, here) => part.reduce((made, node, i) => {
-    if (i === 0 || here(node, part[i - 1])) made.push([]);
-    made.at(-1).push(node);
-    return made;
-  }, []);
-  if (size(nodes) <= WIDE) return [nodes];
-  return cut(nodes, (_, before) => before.type === "mspace" && parseFloat(before.attributes.width) >= 1).flatMap((part) =>
-    size(part) <= WIDE ? [part] : cut(part, (node, before) => isRelation(node) || isSum(node, before)).map(begun),
-  );
+  const is = (signs) => (node) => signs.includes(sign(node) ?? " ");
+  const [opens, closes, isRelation, isSign] = ["([{⟨⌊", ")]}⟩⌋", "=<>≈≤≥≠≡→⟶≪≫∼⇔⟺⇒", "+−"].map(is);
+  const isSum = (node, before) => isSign(node) && (before.type !== "mo" || closes(before));
+  const isProduct = (node, before) => (opens(node) || node.type === "mrow") && (closes(before) || before.type === "mrow");
+  const cut = (part, here) => {
+    let depth = 0;
+    return part.reduce((made, node, i) => {
+      if (i === 0 || (depth === 0 && here(node, part[i - 1]))) made.push([]);
+      depth += opens(node) - closes(node);
+      made.at(-1).push(node);
+      return made;
+    }, []);
+  };
+  const where = [
+    (_, before) => before.type === "mspace" && parseFloat(before.attributes.width) >= 1,
+    (node, before) => isRelation(node) || isSum(node, before),
+    isProduct,
+  ];
+  const parts = where.reduce((all, here) => all.flatMap((part) => (size(part) <= WIDE ? [part] : cut(part, here))), [nodes]);
+  return parts.map(begun);
 }
 
 // What begins with a sign would take it for the sign of a number.

@@ -52,6 +52,8 @@ def test_letters_have_the_class_of_their_meaning(tex, expected):
         (rf"{'a' * 32} = b \quad c = d", 3),
         (rf"\frac{{{'a' * 20}}}{{{'b' * 20}}} = c", 1),  # as wide as the wider of the two
         (f"{'a' * 16} = - {'b' * 16}", 2),  # a sign is no sum
+        (rf"{'a' * 16}\big((m - n)\,a\big) = b", 2),  # not in brackets that stand alone
+        (f"({'a' * 16})({'b' * 16})", 2),  # between brackets
     ],
 )
 @pytest.mark.parametrize("display", [False, True])
