@@ -95,7 +95,10 @@ def plain_math(tex: str) -> str:
     """Mathematics as it can be read in a line of text: \\theta_i becomes θ_i."""
     number = "".join(f" ({tag})" for tag in TAG.findall(tex))
     try:
-        return " ".join(plain(ElementTree.fromstring(mathml(TAG.sub("", tex)))).split()) + number
+        return (
+            " ".join(plain(ElementTree.fromstring(f"<p>{mathml(TAG.sub('', tex)).replace('<wbr>', '')}</p>")).split())
+            + number
+        )
     except ValueError:  # of which the build warns when the page is written
         return tex
 

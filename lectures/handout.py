@@ -26,7 +26,8 @@ p { margin: 1.3mm 0; }
 img { display: block; width: 112mm; margin: 1mm auto 0; }
 p:has(> img) + p { text-align: center; }
 math { font-size: 1.08em; }
-math.tml-display { margin: 1mm 0 1.4mm; }
+math.tml-display { width: auto; margin: 1mm 0 1.4mm; }
+p:has(> math[display=block], > math[displaystyle]) { text-align: center; }
 table { border-collapse: collapse; width: 100%; font-size: 9pt; }
 th, td { text-align: left; vertical-align: top; padding: .9mm 2mm; border-bottom: .2mm solid #999; }
 th:first-child, th:last-child { min-width: 5mm; }

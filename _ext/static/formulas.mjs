@@ -9,12 +9,14 @@ export function mathml(temml, tex, display) {
   const math = temml.__renderToMathMLTree(tex.replace(/^\s*\\displaystyle/, ""), options);
   colour(math);
   const parts = breakable(inner(math));
-  if (parts.length > 1) {
-    math.children = parts.map((part) => new math.constructor("mrow", part));
-    math.classes.push("rb-parts");
-    delete math.style.display;
-  }
-  return math.toMarkup();
+  if (parts.length === 1) return math.toMarkup();
+  // Several formulas in a line, as WebKit breaks none inside.
+  const inline = new math.constructor("math", []);
+  if (display) inline.attributes.displaystyle = "true";
+  return parts.map((part) => {
+    inline.children = [new math.constructor("mrow", part)];
+    return inline.toMarkup();
+  }).join("<wbr>");
 }
 
 // Children of a node; Temml keeps some in fragments, which leave no trace in the page.
@@ -38,6 +40,8 @@ function width(node) {
   if (node.text !== undefined) return [...node.text].length;
   const [first = 0, ...others] = children(node).map(width);
   if (node.type === "mspace") return 2 * (parseFloat(node.attributes.width) || 0);
+  if (node.type === "mo" && !node.attributes.fence) return 2 * first; // with the space around it
+  if (node.type === "msqrt") return first + 1;
   if (/^msu[bp]/.test(node.type)) return first + 0.7 * Math.max(...others);
   if (/^(mfrac|m?under|mover|munderover|mtable)$/.test(node.type)) return Math.max(first, ...others);
   return others.reduce((sum, one) => sum + one, first);

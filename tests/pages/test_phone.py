@@ -25,8 +25,8 @@ def test_its_own_script_is_small_on_a_phone(phone_visit):
 def test_formulas_break_on_a_phone(phone):
     """They need not be scrolled, but for matrices that a cell computes. The end of a proof is on its line."""
     cut = phone.locator("article div.math:not(.output)").evaluate_all(
-        """all => all.filter(one => !one.closest('.cell_output')
-            && Math.max(one.scrollWidth, ...[...one.children].map(formula => formula.scrollWidth)) > one.clientWidth + 1)
+        """all => all.filter(one => !one.closest('.cell_output') && Math.max(one.scrollWidth,
+            ...[...one.children].map(formula => formula.scrollWidth)) > one.clientWidth + 1)
             .map(one => one.dataset.tex)"""
     )
     assert cut == []
