@@ -217,3 +217,15 @@ def test_each_claim_names_who_says_it_and_has_a_verdict():
         assert "*Who says it.* " in claim
         assert re.search(r"\*\*Verdict: [^*]+\*\*", claim), claim.splitlines()[0]
         assert "ipynb)" in claim, f"no link to what decides: {claim.splitlines()[0]}"
+
+
+EXERCISE = re.compile(r"> \*\*Exercise \d+\.\d+ \(★{1,3}, \d+ minutes\)\.\*\* \S")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "chapters").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_an_exercise_has_the_form_that_numbers_and_links_it(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        for line in cell.source.splitlines() if cell.cell_type == "markdown" else ():
+            if re.match(r"[>\s]*\*\*Exercise\b", line):
+                right = "> **Exercise 4.6 (★★, 10 minutes).** Show that ..."
+                assert EXERCISE.match(line), f"{path.name}, cell {cell.id}: {line!r} must look like {right!r}"
