@@ -1,6 +1,6 @@
 """Search that finds sections: the places of the book with their texts, as a script that a page from disk may load.
 
-Sphinx's own search finds pages. Its page and its dialog stay; _static/places.js and sections.js answer in its stead.
+Sphinx's own search finds pages. Its page and its dialog stay; _static/places.js and search.js answer in its stead.
 """
 
 import json

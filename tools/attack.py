@@ -1,4 +1,4 @@
-"""Break each proof and see it fail: python -m tests.attack [chapter-number ...] [--per-cell N] [--store]
+"""Break each proof and see it fail: python -m tools.attack [chapter-number ...] [--per-cell N] [--store]
 
 A cell with a claim (`proved`, `refuted`, `assert`, `assert_close`) is worth something only if it can fail. So this
 program changes one thing on the way to the claim, runs the changed cell in the state that its chapter has reached

@@ -2,7 +2,7 @@
 
 Run it from the root of the project, in the environment that `make bench` makes:
 
-    ATEN_CPU_CAPABILITY=avx2 .venv-bench/bin/python tests/record_transformers.py
+    ATEN_CPU_CAPABILITY=avx2 .venv-bench/bin/python -m tools.record_transformers
 
 The variable names the vector instructions that torch uses: the last digit of a few numbers depends on them.
 
@@ -30,7 +30,7 @@ OF_THE_ROTATION = re.compile(  # what is kept of a configuration that transforme
     "^model_type$|rope|rotary|head_dim|^hidden_size$|num_attention_heads|position_embeddings|n_embd|n_head|n_positions|"
     "^layer_types$|per_layer_config"
 )
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent.parent / "tests" / "data"
 VERSION = f"transformers {transformers.__version__}"
 
 # microsoft/Phi-3-mini-128k-instruct, in its first upload

@@ -155,7 +155,7 @@ def test_the_first_click_counts_once_however_late_its_script_comes(browser, serv
 
 
 def test_only_pages_with_live_cells_have_the_script_that_waits(html, served):
-    """How large it is: test_access.py."""
+    """How large it is: test_wide.py and test_phone.py."""
     page = (html / "chapters" / "04_rope_from_complex_numbers.html").read_text(encoding="utf-8")
     assert page.count('<script defer="defer" src="../_static/try.js') == 1
     assert not re.search("pyodide|live.js", page)

@@ -253,7 +253,7 @@ def test_a_run_of_ones_own_shows_its_result(browser, served):
 
 @pytest.mark.parametrize(("stem", "width"), [(CHAPTER, 1280), (OTHER, 360)])
 def test_axe_finds_nothing_serious_where_it_is_on(stem, width, browser, html):
-    """How it judges a page whose switch is off: test_access.py."""
+    """How it judges a page whose switch is off: test_wide.py and test_phone.py."""
     with Opened(browser, stem, width=width) as visit:
         assert judge(visit.page) == []
 
