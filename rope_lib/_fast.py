@@ -1,17 +1,14 @@
 """The rotation of rotary.py, faster: the same numbers to rounding.
 
 What costs time, on a CPU:
-* New memory: the system hands it out in pages, mostly of 4 KiB, and clears each, which takes several times as long as
-  the copy into it. So: Linux is asked for pages of 2 MiB, as numpy does.
+* New memory: the system clears it first. So: large pages (`_memory`).
 * Waiting: an operation on more than 32768 elements is shared among several cores and ends with the slowest. Beside a
   busy program that can mean one turn of it, 8 ms, for each operation. So: few operations, on whole tensors.
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
-import mmap
 from collections.abc import Callable
 from functools import partial
 
@@ -21,12 +18,30 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from rope_lib._checks import HALF
+from rope_lib._memory import new_memory
+from rope_lib.formula import rotate_pairs
 
 PIECE = 2**15  # elements: torch shares more than these among several cores
-LARGE = 2**22  # bytes: from here on numpy asks for large pages
 
 
-def formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
+def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
+    """`rotate_pairs` of each x, each in the form that suits it; all is checked already."""
+    tables, rotated = None, []
+    for x in xs:
+        if _formula_is_best(x, cos, sin):
+            rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
+        elif x.numel() <= PIECE and not (x.requires_grad and torch.is_grad_enabled()):
+            tables = _prepare(cos, sin, interleaved) if tables is None else tables
+            wide = widened(x)
+            rotated.append(_rotate_small(wide, *tables, in_place=wide is not x).type_as(x))
+        elif _forward_mode():
+            rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
+        else:
+            rotated.append(_Rotation.apply(x, cos, sin, interleaved))
+    return tuple(rotated)
+
+
+def _formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
     """Compilers make one pass over memory of it; Apple's GPUs have no complex numbers; tables may want gradients.
 
     Tracers and other kinds of tensors (fake ones, say) need operations that they know.
@@ -36,30 +51,10 @@ def formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
     return torch.compiler.is_compiling() or x.is_mps or learned or strange
 
 
-def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, *, interleaved: bool) -> tuple[Tensor, ...]:
-    """`rotate_pairs` of each x; all is checked already."""
-    tables, rotated = None, []
-    for x in xs:
-        if x.numel() > PIECE or (x.requires_grad and torch.is_grad_enabled()):
-            by = _formula if _forward_mode() else _Rotation.apply
-            rotated.append(by(x, cos, sin, interleaved))
-        else:
-            tables = _prepare(cos, sin, interleaved) if tables is None else tables
-            wide = widened(x)
-            rotated.append(_rotate_small(wide, *tables, in_place=wide is not x).type_as(x))
-    return tuple(rotated)
-
-
 def _forward_mode() -> bool:
     """Whether it is on: torch loses tangents of second order in functions like ours, so the formula is taken then."""
     any_tensor = torch.zeros(())
     return forward_ad.unpack_dual(any_tensor).primal is not any_tensor  # it comes back as it is where the mode is off
-
-
-def _formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    from rope_lib.rotary import rotate_pairs  # here, because rotary imports this module
-
-    return rotate_pairs(x, cos, sin, interleaved=interleaved)
 
 
 def widened(x: Tensor) -> Tensor:
@@ -116,23 +111,6 @@ def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tenso
     return y if dtype == x.dtype else new_memory(x).copy_(y)
 
 
-def new_memory(like: Tensor, shape: tuple[int, ...] | None = None, dtype: torch.dtype | None = None) -> Tensor:
-    """An empty tensor, of the shape and dtype of another one or of these, in large pages where Linux has them.
-
-    (Not with `torch.use_deterministic_algorithms`: that fills it first, in small pages.)
-    """
-    new = like.new_empty(like.shape if shape is None else shape, dtype=dtype)
-    if not (hasattr(mmap, "MADV_HUGEPAGE") and new.is_cpu and new.nbytes >= LARGE and type(new) is Tensor):
-        return new
-    try:
-        begin = -(-new.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
-    except RuntimeError:  # inside of vmap and jvp a tensor has no memory of its own
-        return new
-    size = new.data_ptr() + new.nbytes - begin
-    ctypes.CDLL(None).madvise(ctypes.c_void_p(begin), ctypes.c_size_t(size), mmap.MADV_HUGEPAGE)
-    return new
-
-
 def _as_complex(x: Tensor) -> Tensor:
     """(..., head_dim) -> (..., head_dim // 2) complex, without a copy where each pair lies side by side."""
     *steps, last = x.stride()
@@ -144,7 +122,7 @@ def _as_complex(x: Tensor) -> Tensor:
 class _Rotation(torch.autograd.Function):
     """The rotation with its derivative, the rotation back, which needs the tables alone and not x.
 
-    Gradients of the tables are not asked of it: see `formula_is_best`.
+    Gradients of the tables are not asked of it: see `_formula_is_best`.
     """
 
     @staticmethod
@@ -159,15 +137,9 @@ class _Rotation(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple:
         cos, sin = ctx.saved_tensors
-        return _again(gradient, cos, _by_pieces(torch.neg, sin), ctx.interleaved), None, None, None
+        back = (_by_pieces(torch.neg, sin), ctx.interleaved)  # by `rotate`: it may be differentiated, too
+        return rotate((gradient,), cos, *back)[0], None, None, None
 
     @staticmethod
     def vmap(info, in_dims: tuple, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, int]:
-        return torch.vmap(partial(_formula, interleaved=interleaved), in_dims=in_dims[:3])(x, cos, sin), 0
-
-
-def _again(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """With the choice of the form made anew: a derivative may be differentiated, also by the tables."""
-    from rope_lib.rotary import apply_rotary_emb  # here, because rotary imports this module
-
-    return apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+        return torch.vmap(partial(rotate_pairs, interleaved=interleaved), in_dims=in_dims[:3])(x, cos, sin), 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import signature
 from typing import Any
 
 from torch import Tensor
@@ -12,26 +11,28 @@ from rope_lib import scaling
 from rope_lib._checks import check_dim
 from rope_lib.frequencies import inverse_frequencies
 
-KINDS = {  # rope_type: what makes the speeds, the keys that must stand beside it, and those that may
-    "default": (inverse_frequencies, "", ""),
-    "linear": (scaling.linear_scaling, "factor", ""),
-    "dynamic": (scaling.dynamic_ntk_scaling, "factor", ""),
-    "yarn": (scaling.yarn_scaling, "", "factor beta_fast beta_slow truncate attention_factor mscale mscale_all_dim"),
-    "longrope": (scaling.longrope_scaling, "short_factor long_factor", "factor attention_factor"),
-    "llama3": (scaling.llama3_scaling, "factor low_freq_factor high_freq_factor original_max_position_embeddings", ""),
-    "proportional": (scaling.proportional_scaling, "", "factor"),
+YARN, MSCALES = ("beta_fast", "beta_slow", "truncate"), ("mscale", "mscale_all_dim")
+LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+KEYS = {  # rope_type: the keys that must stand beside it, and those that may
+    "default": ((), ()),
+    "linear": (("factor",), ()),
+    "dynamic": (("factor",), ()),
+    "yarn": ((), ("factor", "attention_factor", *YARN, *MSCALES)),
+    "longrope": (("short_factor", "long_factor"), ("factor", "attention_factor")),
+    "llama3": (LLAMA3, ()),
+    "proportional": ((), ("factor",)),
 }
-EVERYWHERE = (
-    "rope_type type rope_theta partial_rotary_factor original_max_position_embeddings finetuned mrope_section "
-    "mrope_interleaved"
+ANYWHERE = (
+    *("rope_type", "type", "rope_theta", "partial_rotary_factor", "original_max_position_embeddings", "finetuned"),
+    *("mrope_section", "mrope_interleaved"),
 )
 SAME_AS = {"mrope": "default", "su": "longrope"}  # multimodal positions with plain speeds; Phi-3's first name for it
 BASES = ("rope_theta", "global_rope_theta", "rotary_emb_base")
 LOCAL_BASES = ("rope_local_base_freq", "local_rope_theta", "swa_rope_theta")  # Gemma 3's, ModernBERT's, MiMo's
 SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct")
 OTHERS = (  # with "rope" or "rotary" in them, that a configuration may have; a further one could change speeds
-    "rope_parameters rope_scaling rotary_dim qk_rope_head_dim rotary rope_interleave rope_interleaved no_rope_layers "
-    "no_rope_layer_interval"
+    *("rope_parameters", "rope_scaling", "rotary_dim", "qk_rope_head_dim", "rotary", "rope_interleave"),
+    *("rope_interleaved", "no_rope_layers", "no_rope_layer_interval"),
 )
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
 WHOLE = "AutoConfig.from_pretrained(...).text_config.to_dict() is complete, the file leaves out what its class knows"
@@ -81,38 +82,50 @@ def frequencies_from_config(
     rope = _without_nulls(_rope_parameters(config, layer_type))
     found = _first(rope, "rope_type", "type", default="default")
     kind = SAME_AS.get(found, found)
-    if kind not in KINDS:
-        raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KINDS, *SAME_AS])}")
-    _, required, optional = KINDS[kind]
-    missing = set(required.split()) - set(rope)
-    unknown = set(rope) - set(f"{EVERYWHERE} {required} {optional}".split())
+    if kind not in KEYS:
+        raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KEYS, *SAME_AS])}")
+    required, optional = KEYS[kind]
+    missing, unknown = set(required) - set(rope), set(rope) - {*ANYWHERE, *required, *optional}
     if missing or unknown:
         raise ValueError(
             f"rope_type is {found!r}; missing beside it: {sorted(missing) or 'nothing'}; not known here: "
             f"{sorted(unknown) or 'nothing'}"
         )
     share = _first(config | rope, *SHARES, default=1.0)
-    values = rope | _lengths(kind, config, rope, seq_len)
-    values["rotary_dim"] = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
-    values["base"] = _first(config | rope, *BASES, default=10000.0)
-    return _scaled(kind, values | {"partial_rotary_factor": share, "device": "cpu"})
+    rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
+    base = _first(config | rope, *BASES, default=10000.0)
+    return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len))
 
 
-def _scaled(kind: str, values: dict[str, Any]) -> tuple[Tensor, float]:
-    """Hand over to each function what it has parameters for: they are called as the keys of a configuration are."""
-    speeds, factor = KINDS[kind][0], values.get("factor", 1.0)
-    inv_freq = speeds(**{name: values[name] for name in signature(speeds).parameters if name in values})
-    if kind == "proportional":
-        inv_freq = inv_freq / factor
-    attention_factor = 1.0
-    if kind == "yarn":
-        both = values.get("mscale") and values.get("mscale_all_dim")  # one alone is not used
-        scales = {name: values[name] for name in ("mscale", "mscale_all_dim")} if both else {}
-        attention_factor = scaling.yarn_attention_factor(factor, **scales)
-    if kind == "longrope":
-        length = values["original_max_position_embeddings"]
-        attention_factor = scaling.longrope_attention_factor(max(factor, 1), original_max_position_embeddings=length)
-    return inv_freq, values.get("attention_factor", attention_factor)
+def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[str, Any]) -> tuple[Tensor, float]:
+    """The speeds and the attention factor of one rope_type, whose keys are there."""
+    factor, original = rope.get("factor", 1.0), rope.get("original_max_position_embeddings")
+    match kind:
+        case "default":
+            return inverse_frequencies(rotary_dim, base=base, device="cpu"), 1.0
+        case "linear":
+            return scaling.linear_scaling(rotary_dim, factor=factor, base=base), 1.0
+        case "dynamic":
+            lengths = {"seq_len": rope["seq_len"], "max_position_embeddings": rope["max_position_embeddings"]}
+            return scaling.dynamic_ntk_scaling(rotary_dim, factor=factor, base=base, **lengths), 1.0
+        case "llama3":
+            return scaling.llama3_scaling(rotary_dim, base=base, **_those(rope, LLAMA3)), 1.0
+        case "proportional":
+            return scaling.proportional_scaling(rotary_dim, partial_rotary_factor=share, base=base) / factor, 1.0
+        case "yarn":
+            settings = {"factor": factor, "original_max_position_embeddings": original, **_those(rope, YARN)}
+            both = all(rope.get(name) for name in MSCALES)  # one alone is not used
+            usual = scaling.yarn_attention_factor(factor, **_those(rope, MSCALES if both else ()))
+            inv_freq = scaling.yarn_scaling(rotary_dim, base=base, **settings)
+        case "longrope":
+            inv_freq = scaling.longrope_scaling(rotary_dim, factors=rope["factors"], base=base)
+            usual = scaling.longrope_attention_factor(max(factor, 1), original_max_position_embeddings=original)
+    return inv_freq, rope.get("attention_factor", usual)
+
+
+def _those(rope: Mapping, names: tuple[str, ...]) -> dict[str, Any]:
+    """The settings of these names that are given; the others have defaults."""
+    return {name: rope[name] for name in names if name in rope}
 
 
 def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None) -> dict[str, Any]:
@@ -151,7 +164,7 @@ def _rope_parameters(config: dict, layer_type: str | None) -> Mapping:
 def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     """Before rope_parameters had an entry for each type of layer, a second base stood beside the first."""
     names = {name for name in config if "rope" in name or "rotary" in name}
-    if strange := names - {*OTHERS.split(), *SHARES, *BASES, *LOCAL_BASES}:
+    if strange := names - {*OTHERS, *SHARES, *BASES, *LOCAL_BASES}:
         raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
     if not _first(config | rope, *BASES) and "_text" in config.get("model_type", ""):
         raise ValueError(f"config is a part of a multimodal model's, and has no rope_theta ({WHOLE})")

@@ -21,7 +21,8 @@ from torch import Tensor
 from torch.nn.functional import relu
 
 from rope_lib._checks import check_rotation, check_same_dtype
-from rope_lib._fast import new_memory, widened
+from rope_lib._fast import widened
+from rope_lib._memory import new_memory
 from rope_lib.rotary import apply_rotary_pos_emb
 
 SEGMENT = 16  # chunks that are treated in one pass

@@ -5,35 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rope_lib import _fast
 from rope_lib._checks import check_dim, check_inv_freq, check_layout, check_rotation
+from rope_lib._fast import rotate
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
-def rotate_pairs(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> Tensor:
-    """(x0, x1) -> (x0 cos - x1 sin, x0 sin + x1 cos) for each pair of x: the formula, and all that RoPE computes.
-
-    Args:
-        x: (..., seq_len, rotary_dim).
-        cos, sin: (..., seq_len, rotary_dim // 2).
-        interleaved: True: pair i is dimensions 2i and 2i + 1. False: i and i + rotary_dim // 2.
-
-    Returns:
-        Like x. Use `apply_rotary_emb`, which checks its arguments and is faster; this function is to be read.
-
-    Example:
-        >>> quarter = torch.tensor([[0.0]]), torch.tensor([[1.0]])
-        >>> rotate_pairs(torch.tensor([[1.0, 2.0]]), *quarter, interleaved=True)
-        tensor([[-2.,  1.]])
-    """
-    axis, pairs = (-1, (-1, 2)) if interleaved else (-2, (2, -1))
-    x0, x1 = x.unflatten(-1, pairs).unbind(axis)
-    y0, y1 = x0 * cos - x1 * sin, x0 * sin + x1 * cos
-    return torch.stack((y0.to(x.dtype), y1.to(x.dtype)), dim=axis).flatten(-2)
-
-
 def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> Tensor:
-    """Rotate each pair of x by its angle, as `rotate_pairs` does.
+    """Rotate each pair of x by its angle, as `~rope_lib.formula.rotate_pairs` does.
 
     Args:
         x: (..., seq_len, head_dim), queries or keys; float32, float64, bfloat16 or float16.
@@ -95,15 +73,12 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
 
 
 def _rotate_heads(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
+    """Rotate the first dimensions of each head, as many as there are tables for, and pass the others through."""
     rotary_dim = 2 * cos.shape[-1]
-    if (
-        xs[0].shape[-1] != rotary_dim or xs[-1].shape[-1] != rotary_dim
-    ):  # the first dimensions are rotated, the others pass through
-        rotated = _rotate_heads(tuple(x[..., :rotary_dim] for x in xs), cos, sin, interleaved)
-        return tuple(torch.cat((y, x[..., rotary_dim:]), dim=-1) for x, y in zip(xs, rotated, strict=True))
-    if _fast.formula_is_best(xs[0], cos, sin):
-        return tuple(rotate_pairs(x, cos, sin, interleaved=interleaved) for x in xs)
-    return _fast.rotate(xs, cos, sin, interleaved=interleaved)
+    if all(x.shape[-1] == rotary_dim for x in xs):
+        return rotate(xs, cos, sin, interleaved)
+    rotated = rotate(tuple(x[..., :rotary_dim] for x in xs), cos, sin, interleaved)
+    return tuple(torch.cat((y, x[..., rotary_dim:]), dim=-1) for x, y in zip(xs, rotated, strict=True))
 
 
 class RotaryEmbedding(nn.Module):

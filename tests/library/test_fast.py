@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_leaves
 
 from lab.memory import large_pages_on_request, page_faults
 from rope_lib import RotaryEmbedding, _fast, apply_rotary_emb, cos_sin, inverse_frequencies
-from rope_lib.rotary import rotate_pairs
+from rope_lib.formula import rotate_pairs
 
 layouts = pytest.mark.parametrize("interleaved", [True, False])
 FULL, HALF = [torch.float64, torch.float32], [torch.bfloat16, torch.float16]

@@ -19,7 +19,7 @@ from rope_lib import (
     inverse_frequencies,
     reference,
 )
-from rope_lib.rotary import rotate_pairs
+from rope_lib.formula import rotate_pairs
 
 layouts = pytest.mark.parametrize("interleaved", [True, False])
 functions = pytest.mark.parametrize("rotate", [rotate_pairs, apply_rotary_emb])

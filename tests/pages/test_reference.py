@@ -35,4 +35,4 @@ def test_entries_link_to_each_other_and_show_no_types(html):
     page = (html / "chapters" / "reference.html").read_text(encoding="utf-8")
     assert re.search(r'<a class="reference internal" href="#rope_lib.frequencies.cos_sin"', page)
     assert "problematic" not in page
-    assert "Tensor" not in re.search(r'<dt class="sig[^>]*rope_lib.rotary.rotate_pairs.*?</dt>', page, re.DOTALL)[0]
+    assert "Tensor" not in re.search(r'<dt class="sig[^>]*rope_lib.formula.rotate_pairs.*?</dt>', page, re.DOTALL)[0]
