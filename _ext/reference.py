@@ -1,8 +1,6 @@
 """The reference, by sphinx.ext.autodoc with torch mocked; here is how the docstrings' Markdown is read."""
 
 import re
-import sys
-from pathlib import Path
 
 from sphinx.application import Sphinx
 
@@ -13,8 +11,7 @@ def read_markdown(app: Sphinx, what: str, name: str, obj: object, options: objec
 
 
 def setup(app: Sphinx) -> dict:
-    """Connect the part. The library is not installed where only pages are built."""
-    sys.path.insert(0, str(Path(__file__).parent.parent))
+    """Connect the part."""
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.napoleon")
     app.connect("autodoc-process-docstring", read_markdown)

@@ -1,6 +1,7 @@
 """The book's own Sphinx extension: one module for each thing that a page has, and this list of them."""
 
 import hashlib
+import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -12,7 +13,8 @@ PARTS = (
 
 
 def setup(app: Sphinx) -> dict:
-    """Connect the parts."""
+    """Connect the parts. The library and the figures are not installed where only pages are built."""
+    sys.path.insert(0, str(Path(__file__).parent.parent))
     for part in PARTS:
         app.setup_extension(part)
     # When the extension itself changes, all pages are read again.

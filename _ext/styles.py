@@ -8,6 +8,8 @@ from formulas import FETCHED, NODE
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from figures import palette
+
 STATIC = Path(__file__).parent / "static"
 THEIRS = (
     "basic.css",
@@ -18,13 +20,13 @@ THEIRS = (
     "mystnb.*.css",
     "Temml-STIX2.css",
 )
-OWN = ("rope_book.css", "symbols.css", "head.css", "live.css", "predict.css", "search.css")
+OWN = ("rope_book.css", "head.css", "live.css", "predict.css", "search.css")
 PURGECSS = FETCHED / "node_modules" / "purgecss" / "lib" / "purgecss.js"
 
 
 def name_version(app: Sphinx, config: Config) -> None:
     """What pages say behind the sheet's name, so that no browser shows an old one."""
-    text = b"".join(path.read_bytes() for path in sorted(STATIC.glob("*.css")))
+    text = b"".join(path.read_bytes() for path in [Path(palette.__file__), *sorted(STATIC.glob("*.css"))])
     config.html_context["styles_version"] = hashlib.sha256(text).hexdigest()[:8]
 
 
@@ -39,7 +41,7 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
         command = [NODE, Path(__file__).parent / "styles.mjs", PURGECSS.as_uri(), pages, *sheets]
         css = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
         own = "".join((STATIC / name).read_text(encoding="utf-8") for name in OWN)
-        (pages / "_static" / "book.css").write_text(css + own, encoding="utf-8")
+        (pages / "_static" / "book.css").write_text(css + palette.SHEET + own, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict:

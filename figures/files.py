@@ -15,15 +15,17 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from figures.style import NAMES, ON_DARK, STYLE, narrow_form
+from figures.palette import FIGURES_ON_DARK, HUES
+from figures.style import STYLE, narrow_form
 
 OUT = Path(__file__).parent / "out"
 
 
 # Black becomes the colour of the text: on a page that of its theme, alone that of the reader's preference. The other
-# colours are variables: a dark page sets them, rope_book.css too; a light one leaves what stands behind the comma.
-DARK_PAGE = ";".join(["color:#fff", *(f"--rb-{name}:{colour}" for name, colour in ON_DARK.items())])
-INK = f"<style>:root{{color:#000;fill:currentColor}}@media(prefers-color-scheme:dark){{:root{{{DARK_PAGE}}}}}</style>"
+# colours are variables: a dark page sets them; a light one leaves what stands behind the comma.
+DARK_PAGE = f":root{{color:#fff;{FIGURES_ON_DARK.removesuffix(';')}}}"
+INK = f"<style>:root{{color:#000;fill:currentColor}}@media(prefers-color-scheme:dark){{{DARK_PAGE}}}</style>"
+COLOURS = {colour.lower(): name for name, hue in HUES.items() for colour in (hue.line, hue.text)}
 
 
 def svg(figure: Figure, *, outlines: bool = False) -> str:
@@ -37,7 +39,7 @@ def svg(figure: Figure, *, outlines: bool = False) -> str:
     text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
     text = re.sub(r' [dxy]="[^"]*"|translate\([^)]*\)', lambda place: re.sub(r"-?\d+\.\d{3,}", short, place[0]), text)
     text = re.sub(r"(?:\s*<tspan x=.*</tspan>)+", lambda letters: runs(letters[0]), text)
-    for colour, name in NAMES.items():
+    for colour, name in COLOURS.items():
         text = text.replace(colour, f"var(--rb-{name}, {colour})")
     return text.replace("#000000", "currentColor").replace("<defs>", f"{INK}\n <defs>", 1)
 

@@ -15,7 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import DARK, HEARD, LIGHT, SCRIPT, path
+from figures.interactive import HEARD, SCRIPT, path
+from figures.palette import DARK, LIGHT
 from figures.style import KEY, OTHER, QUERY, SCORE, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, sinusoidal_encoding
 

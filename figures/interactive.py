@@ -9,14 +9,9 @@ import json
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-COLOURS = {  # name: on a light page, on a dark one; 4.5:1 as text. Query, key, score and code as in figures.style
-    "q": ("#005f99", "#5db8f0"),
-    "k": ("#b34700", "#ff8f4d"),
-    "s": ("#00734f", "#34c99a"),
-    "p": ("#a0447a", "#e39cc4"),
-}
-LIGHT, DARK = ("".join(f"--rb-{name}:{pair[dark]};" for name, pair in COLOURS.items()) for dark in (0, 1))
-QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK = (f"var(--rb-{name})" for name in COLOURS)
+from figures.palette import DARK, LIGHT, MEANINGS
+
+QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK = (f"var(--rb-{letter})" for letter in MEANINGS)
 
 SCRIPT = """
 (() => {

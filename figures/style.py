@@ -12,20 +12,13 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from figures.palette import HUES
+
 WIDTH, NARROW_WIDTH = 6.4, 3.4  # inches; every figure has the first width, and a second form for phones
-BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe-Ito, 3:1 on white and on black
+BLUE, VERMILLION, GREEN, PURPLE, _ = (hue.line for hue in HUES.values())
 QUERY, KEY, SCORE, OTHER = BLUE, VERMILLION, GREEN, PURPLE  # the same quantity has the same colour in the whole book
 DARK = "#111111"  # on light cells of a map; black itself would turn white with a dark theme
-GREY = "#595959"  # text that steps back
-
-# A line is a broad thing and needs 3:1; text needs 4.5:1. On a dark page both have the third colour.
-TEXT = {BLUE: "#005f99", VERMILLION: "#b34700", GREEN: "#00734f", PURPLE: "#a0447a"}
-ON_DARK = {"blue": "#5db8f0", "vermillion": "#ff8f4d", "green": "#34c99a", "purple": "#e39cc4", "grey": "#b0b0b0"}
-NAMES = {
-    colour.lower(): name
-    for pair, name in zip((*TEXT.items(), (GREY, GREY)), ON_DARK, strict=True)
-    for colour in pair
-}  # fmt: skip
+GREY = HUES["grey"].text
 
 # Signed quantities: zero is the page itself, light or dark. What cannot be negative has the other map.
 MAP = "viridis"
@@ -96,7 +89,7 @@ def signed(values: np.ndarray) -> dict:
 
 def readable(figure: Figure) -> Figure:
     """Give text a colour of 4.5:1 on white, of the same name as the line that it belongs to."""
-    by_colour = {colour.lower(): text for colour, text in TEXT.items()}
+    by_colour = {hue.line.lower(): hue.text for hue in HUES.values()}
     for text in figure.findobj(Text):
         colour = to_hex(text.get_color())
         red, green, blue = colour[1:3], colour[3:5], colour[5:7]

@@ -17,6 +17,7 @@ import yaml
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from figures.palette import LIGHT
 from lectures.homework.build import carrying, with_solution, without_solution
 from lectures.pages import math_style, with_formulas
 from lectures.questions import questions
@@ -153,7 +154,7 @@ def page(name: str) -> str:
     style, script = ((FOLDER / f"slide.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>'
-        f"{PLANS[name]['title']}</title>\n<style>{math_style()}{style}</style></head>\n"
+        f"{PLANS[name]['title']}</title>\n<style>{math_style()}:root{{{LIGHT}}}\n{style}</style></head>\n"
         f"<body><main>{body}</main>{pieces(body)}\n<script>{script}</script></body></html>\n"
     )
 

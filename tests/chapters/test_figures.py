@@ -24,12 +24,13 @@ import figures.quick
 import figures.rotation
 import figures.sinusoidal
 import figures.speed
-from figures.files import DARK_PAGE, OUT, all_figures, narrow_figures, svg
+from figures.files import COLOURS, DARK_PAGE, OUT, all_figures, narrow_figures, svg
 from figures.layouts import VECTOR
 from figures.linear import linear_weights
 from figures.rotation import score_tables
 from figures.sinusoidal import clock
-from figures.style import MAP, NAMES, NARROW_WIDTH, ON_DARK, SIGNED, TEXT, WIDTH, narrow_form
+from figures.palette import HUES
+from figures.style import MAP, NARROW_WIDTH, SIGNED, WIDTH, narrow_form
 from lab import results
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
@@ -480,14 +481,10 @@ def contrast(one, other):
 def test_text_is_readable_on_light_and_dark_pages(drawn, narrow):
     """WCAG AA: 4.5 for text, 3 for lines, computed from the colours that are used."""
     light, dark = "#ffffff", "#14181e"  # the theme's pages
-    css = (ROOT / "_ext" / "static" / "rope_book.css").read_text()
-    assert dict(re.findall(r"--rb-(blue|vermillion|green|purple|grey): (#\w+)", css)) == ON_DARK
-    assert dict(re.findall(r"--rb-(\w+):(#\w+)", DARK_PAGE)) == ON_DARK
-    for colour, text in TEXT.items():
-        assert contrast(colour, light) >= 3 or colour == "#CC79A7", colour
-        assert contrast(text, light) >= 4.5
-        assert contrast(ON_DARK[NAMES[colour.lower()]], dark) >= 4.5
-        assert NAMES[colour.lower()] == NAMES[text]
+    for name, hue in HUES.items():
+        assert contrast(hue.line, light) >= 3 or name == "purple", name
+        assert contrast(hue.text, light) >= 4.5, name
+        assert contrast(hue.on_dark, dark) >= 4.5, name
     for name, figure in (drawn | narrow).items():
         for text in written(figure):
             colour = to_hex(text.get_color())
@@ -495,7 +492,7 @@ def test_text_is_readable_on_light_and_dark_pages(drawn, narrow):
                 cell = colormaps[MAP](float(text.get_text()))
                 assert contrast(colour, cell[:3]) >= 4.5, (name, text.get_text())
             else:  # black turns white on a dark page
-                assert colour == "#000000" or (colour in NAMES and contrast(colour, light) >= 4.5), (name, colour)
+                assert colour == "#000000" or (colour in COLOURS and contrast(colour, light) >= 4.5), (name, colour)
 
 
 def test_signed_quantities_have_one_map_and_the_others_another(drawn):

@@ -9,7 +9,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from figures.interactive import COLOURS
+from figures.palette import HUES, MEANINGS
 from tests.conftest import HTML, ROOT, contrast
 from tests.pages.conftest import PAGES, WITHOUT_MATH, Visit, judge, own_script
 
@@ -120,7 +120,8 @@ def test_each_letter_has_the_colour_of_its_meaning(mode, wide):
     wide.emulate_media(media="print" if mode == "print" else "screen")
     wide.evaluate("theme => { document.documentElement.dataset.theme = theme }", "dark" if mode == "dark" else "light")
     wide.add_style_tag(content="* { transition: none !important }")  # else colours are on their way
-    inks = {name: list(bytes.fromhex(pair[mode == "dark"][1:])) for name, pair in COLOURS.items()}
+    hues = {letter: HUES[name].on_dark if mode == "dark" else HUES[name].text for letter, name in MEANINGS.items()}
+    inks = {letter: list(bytes.fromhex(colour[1:])) for letter, colour in hues.items()}
     seen, least = Counter(), 21.0
     for text, behind, letters in wide.evaluate(LETTERS):
         for letter, has_index, colour in letters:
