@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import QUERY_INK, SCORE_INK, Piece, View, label, packed_chain
+from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, label, packed_chain
 from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, on_phone, panels, sheet, styled
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
@@ -152,6 +152,8 @@ def draw_any_distance(*, winners: tuple[int, ...] = (0, 50, 200), dim: int = 128
     return figure
 
 
+# -- The piece: a chain of arrows --------------------------------------------------------------------------------------
+
 CHAIN_DIMS, CHAIN_BASES, REACH = (4, 16, 32, 128), (100, 10_000, 1_000_000), 10**5
 LEFT, COLUMNS = 52, 129  # of the curve: where distance 1 is, and how many columns of 2 units
 
@@ -185,73 +187,20 @@ def explore_decay() -> Piece:
     """The sums S_j as the corners of a chain of arrows, and B_d: the mean distance of the corners from the start."""
     spread = torch.logspace(0, math.log10(REACH), 64, dtype=torch.float64).round().unique()
     distances = torch.cat([torch.zeros(1, dtype=torch.float64), spread])
-    across = [36.0] + [LEFT + 2 * COLUMNS * math.log10(x) / math.log10(REACH) for x in spread.tolist()]
     states = {}
     for (i, dim), (j, base) in product(enumerate(CHAIN_DIMS), enumerate(CHAIN_BASES)):
-        pairs, start = dim // 2, (dim // 2 + 1) / 2
-        cos, sin = cos_sin(distances, inverse_frequencies(dim, base=base), dtype=torch.float64)
-        corners = torch.complex(cos, sin).cumsum(-1)
-        bounds = mean_partial_sum(distances, dim=dim, base=base).tolist()
-        curve = band(*decay_bands(dim, base), start)
-        level = 240 - 210 * math.sqrt(math.pi * pairs) / 3 / start
-        for step, (sums, bound) in enumerate(zip(corners, bounds, strict=True)):
-            room = pairs / sums.abs().max().item() + 1e-9
-            zoom = max(z for z in (1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16) if z <= room)
-            states[step, i, j] = {
-                "unit": {"transform": f"scale({130 / pairs / 240:.5f})"},
-                "zoom": {"style": f"--z:{zoom}"},
-                "times": {"text": zoom},
-                "chain": {"chain": packed_chain(sums.tolist())},
-                "ring": {"r": round(240 * bound)},
-                "curve": {"d": curve},
-                "level": {"d": f"M{LEFT} {level:.1f}H310"},
-                "dot": {"cx": round(2 * across[step]), "cy": round(480 - 420 * bound / start)},
-                "cursor": {"d": f"M{across[step]:.1f} 30V240"},
-                "distance": {"text": f"{distances[step]:,.0f}"},
-                "bound": {"text": f"{bound:.2f}"},
-                "start": {"text": f"{start:g}"},
-                "pairs": {"text": pairs},
-            }
-    chain_view = (
-        '<g transform="translate(160 150)"><path d="M-150 0H150M0 -140V140" stroke="currentColor" opacity=".2"></path>'
-        '<g data-part="unit"><g class="rp-zoom" data-part="zoom">'
-        f'<circle fill="{SCORE_INK}" fill-opacity=".13" stroke="{SCORE_INK}" stroke-width="1.5" '
-        'vector-effect="non-scaling-stroke" data-part="ring"></circle>'
-        f'<path class="rp-bend" fill="none" stroke="{QUERY_INK}" stroke-width="1.5" stroke-linejoin="round" '
-        'vector-effect="non-scaling-stroke" data-part="chain"></path></g></g>'
-        '<circle r="3" fill="currentColor"></circle></g>'
-        '<text x="4" y="14">drawn <tspan data-part="times"></tspan> × as large</text>'
-        f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: B</text>'
-    )
-    ticks = "".join(
-        label(LEFT + 51.6 * power, 258, text, anchor="middle")
-        for power, text in enumerate(("1", "10", "100", "1000", "10⁴", "10⁵"))
-    )
-    curve_view = (
-        f'<path d="M{LEFT} 30V240H310M36 236v8" fill="none" stroke="currentColor"></path>'
-        + label(30, 36, "1", anchor="end")
-        + label(30, 244, "0", anchor="end")
-        + label(36, 258, "0", anchor="middle")
-        + ticks
-        + label(310, 278, "distance Δ (tokens)", anchor="end")
-        + label(LEFT + 4, 18, "B(Δ) / B(0)")
-        + label(310, 18, "dashed: the level", anchor="end")
-        + f'<g transform="scale(.5)"><path stroke="{QUERY_INK}" stroke-width="4" data-part="curve"></path></g>'
-        + '<path stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4" data-part="level"></path>'
-        + '<path stroke="currentColor" opacity=".35" data-part="cursor"></path>'
-        + f'<g transform="scale(.5)"><circle r="12" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
-        'stroke-width="4" data-part="dot"></circle></g>'
-    )
+        for step, state in enumerate(chain_states(distances, dim, base)):
+            states[step, i, j] = state
     views = (
         View(
             "A chain of arrows of equal length, one for each pair, turned by the distance times the speed of the pair; "
             "a ring around its start has the mean distance of its corners as radius.",
-            chain_view,
+            CHAIN,
         ),
         View(
             "B over its value at 0 against the distance, on a logarithmic axis: in each column from the least to the "
             "largest value. A dot marks the distance of the chain.",
-            curve_view,
+            bound_curve(),
             (320, 285),
         ),
     )
@@ -266,3 +215,72 @@ def explore_decay() -> Piece:
         ("base b", tuple(f"{b:,}" for b in CHAIN_BASES), 1),
     )
     return Piece("decay", said, views, sliders, states, play=0, pace=300)
+
+
+def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
+    """The chain, its ring, and the place on the curve, at each distance."""
+    pairs, start = dim // 2, (dim // 2 + 1) / 2
+    cos, sin = cos_sin(distances, inverse_frequencies(dim, base=base), dtype=torch.float64)
+    corners = torch.complex(cos, sin).cumsum(-1)
+    bounds = mean_partial_sum(distances, dim=dim, base=base).tolist()
+    bars = band(*decay_bands(dim, base), start)
+    level = 240 - 210 * math.sqrt(math.pi * pairs) / 3 / start
+    states = []
+    for distance, sums, bound in zip(distances.tolist(), corners, bounds, strict=True):
+        across = LEFT + 2 * COLUMNS * math.log10(distance) / math.log10(REACH) if distance else 36.0
+        room = pairs / sums.abs().max().item() + 1e-9
+        zoom = max(z for z in (1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16) if z <= room)
+        states.append(
+            {
+                "unit": {"transform": f"scale({130 / pairs / 240:.5f})"},
+                "zoom": {"style": f"--z:{zoom}"},
+                "times": {"text": zoom},
+                "chain": {"chain": packed_chain(sums.tolist())},
+                "ring": {"r": round(240 * bound)},
+                "curve": {"d": bars},
+                "level": {"d": f"M{LEFT} {level:.1f}H310"},
+                "dot": {"cx": round(2 * across), "cy": round(480 - 420 * bound / start)},
+                "cursor": {"d": f"M{across:.1f} 30V240"},
+                "distance": {"text": f"{distance:,.0f}"},
+                "bound": {"text": f"{bound:.2f}"},
+                "start": {"text": f"{start:g}"},
+                "pairs": {"text": pairs},
+            }
+        )
+    return states
+
+
+CHAIN = (
+    '<g transform="translate(160 150)"><path d="M-150 0H150M0 -140V140" stroke="currentColor" opacity=".2"></path>'
+    '<g data-part="unit"><g class="rp-zoom" data-part="zoom">'
+    f'<circle fill="{SCORE_INK}" fill-opacity=".13" stroke="{SCORE_INK}" stroke-width="1.5" '
+    'vector-effect="non-scaling-stroke" data-part="ring"></circle>'
+    f'<path class="rp-bend" fill="none" stroke="{QUERY_INK}" stroke-width="1.5" stroke-linejoin="round" '
+    'vector-effect="non-scaling-stroke" data-part="chain"></path></g></g>'
+    '<circle r="3" fill="currentColor"></circle></g>'
+    '<text x="4" y="14">drawn <tspan data-part="times"></tspan> × as large</text>'
+    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: B</text>'
+)
+
+
+def bound_curve() -> str:
+    """B against the distance, with a dot at one."""
+    ticks = "".join(
+        label(LEFT + 51.6 * power, 258, text, anchor="middle")
+        for power, text in enumerate(("1", "10", "100", "1000", "10⁴", "10⁵"))
+    )
+    return (
+        f'<path d="M{LEFT} 30V240H310M36 236v8" fill="none" stroke="currentColor"></path>'
+        + label(30, 36, "1", anchor="end")
+        + label(30, 244, "0", anchor="end")
+        + label(36, 258, "0", anchor="middle")
+        + ticks
+        + label(310, 278, "distance Δ (tokens)", anchor="end")
+        + label(LEFT + 4, 18, "B(Δ) / B(0)")
+        + label(310, 18, "dashed: the level", anchor="end")
+        + f'<g transform="scale(.5)"><path stroke="{QUERY_INK}" stroke-width="4" data-part="curve"></path></g>'
+        + '<path stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4" data-part="level"></path>'
+        + '<path stroke="currentColor" opacity=".35" data-part="cursor"></path>'
+        + f'<g transform="scale(.5)"><circle r="12" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
+        'stroke-width="4" data-part="dot"></circle></g>'
+    )

@@ -6,13 +6,14 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, SCORE_INK, Piece, View, label, minus
+from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, SCORE_INK, Piece, State, View, label, minus
 from figures.style import BLUE, GREEN, PURPLE, VERMILLION, on_phone, sheet, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.layouts import interleaved_to_half_split
 
 VECTOR = (0.9, 0.4, -0.3, 0.8, 0.6, -0.7, 1.0, 0.2)  # interleaved
 NAMES = {"interleaved": "AABBCCDD", "half-split": "ABCDABCD"}  # the pair of each dimension
+RED = "var(--rp-wrong)"
 COLOURS = {"A": BLUE, "B": VERMILLION, "C": GREEN, "D": PURPLE}
 
 
@@ -42,56 +43,63 @@ def draw_layouts(*, positions: tuple[int, int] = (0, 4)) -> Figure:
 
 def explore_layouts() -> Piece:
     """One vector, turned, and the permutation that carries one layout into the other; in red, the wrong one."""
-    positions, size = 25, len(VECTOR)
-    order = interleaved_to_half_split(torch.arange(size), head_dim=size, dim=-1).tolist()
-    place = {entry: there for there, entry in enumerate(order)}
-    rows = {"interleaved": 66, "half-split": 206}
-    key = both_layouts(0)[0]
-    wrong_key = torch.tensor(VECTOR, dtype=torch.float64)
-    states = {}
-    for m, half in product(range(positions), (0, 1)):
-        right, _ = both_layouts(m)
-        tables = cos_sin(torch.tensor([m]), inverse_frequencies(size, base=100.0), dtype=torch.float64)
-        wrong = apply_rotary_emb(wrong_key[None], *tables, interleaved=False)[0]
-        state = {f"entry{i}": {"style": f"--x:{38 * (place[i] - i) * half};--y:{140 * half}"} for i in range(size)}
-        state |= {f"bar{i}": {"d": f"M0 0V{-44 * value:.1f}"} for i, value in enumerate(right.tolist())}
-        state |= {f"wrong{i}": {"d": f"M0 0V{-44 * value:.1f}"} for i, value in enumerate(wrong.tolist())}
-        state |= {
-            "m": {"text": m},
-            "right": {"text": minus(f"{right @ key:.3f}")},
-            "off": {"text": minus(f"{wrong @ wrong_key:.3f}")},
-            "layout": {"text": tuple(rows)[half]},
-        }
-        states[m, half] = state
-    inks = dict(zip("ABCD", (QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK), strict=True))
-    svg = "".join(
-        f'<path d="M8 {height}H312" stroke="currentColor" opacity=".4"></path>' + label(8, height - 52, layout)
-        for layout, height in rows.items()
+    positions = range(25)
+    states = {(m, half): layouts_state(m, half) for m, half in product(positions, (0, 1))}
+    views = (
+        View("Eight bars, the entries of one turned vector, as neighbouring pairs above or as halves below.",
+             bars_that_move(), (320, 276)),
+        View("The same vector turned by code of the other layout: other numbers, in red.", wrong_bars(), (320, 140)),
+    )  # fmt: skip
+    said = (
+        'Position <b data-part="m"></b>, <span data-part="layout"></span>: the score with the same vector at position '
+        f'0 is <b data-part="right"></b>; with the wrong layout <b style="color:{RED}" data-part="off"></b>.'
     )
-    svg += "".join(
+    sliders = (("position m", tuple(map(str, positions)), 4), ("layout", tuple(NAMES), 0))
+    return Piece("layouts", said, views, sliders, states, buttons=(1,), play=0, pace=700)
+
+
+def layouts_state(m: int, half: int) -> State:
+    """The vector at position m, interleaved (0) or in halves (1), and turned in the wrong layout."""
+    size = len(VECTOR)
+    order = interleaved_to_half_split(torch.arange(size), head_dim=size, dim=-1).tolist()
+    right, key = both_layouts(m)[0], both_layouts(0)[0]
+    wrong_key = torch.tensor(VECTOR, dtype=torch.float64)
+    tables = cos_sin(torch.tensor([m]), inverse_frequencies(size, base=100.0), dtype=torch.float64)
+    wrong = apply_rotary_emb(wrong_key[None], *tables, interleaved=False)[0]
+    state = {f"entry{i}": {"style": f"--x:{38 * (order.index(i) - i) * half};--y:{140 * half}"} for i in range(size)}
+    state |= {f"bar{i}": {"d": f"M0 0V{-44 * value:.1f}"} for i, value in enumerate(right.tolist())}
+    state |= {f"wrong{i}": {"d": f"M0 0V{-44 * value:.1f}"} for i, value in enumerate(wrong.tolist())}
+    return state | {
+        "m": {"text": m},
+        "right": {"text": minus(f"{right @ key:.3f}")},
+        "off": {"text": minus(f"{wrong @ wrong_key:.3f}")},
+        "layout": {"text": tuple(NAMES)[half]},
+    }
+
+
+def bars_that_move() -> str:
+    """A row for each layout, and the bars, each pair in a colour."""
+    inks = dict(zip("ABCD", (QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK), strict=True))
+    rows = "".join(
+        f'<path d="M8 {height}H312" stroke="currentColor" opacity=".4"></path>' + label(8, height - 52, layout)
+        for layout, height in zip(NAMES, (66, 206), strict=True)
+    )
+    return rows + "".join(
         f'<g transform="translate({27 + 38 * i} 66)"><g class="rp-move" data-part="entry{i}">'
         f'<path class="rp-bend" stroke="{inks[pair]}" stroke-width="22" data-part="bar{i}"></path>'
         f'<text y="64" text-anchor="middle" font-weight="700">{pair}</text></g></g>'
         for i, pair in enumerate(NAMES["interleaved"])
     )
-    red = "var(--rp-wrong)"
-    svg_wrong = (
+
+
+def wrong_bars() -> str:
+    """A row of red ones."""
+    return (
         '<path d="M8 66H312" stroke="currentColor" opacity=".4"></path>'
-        + f'<text x="8" y="14" style="fill:{red}">interleaved numbers, turned as halves: wrong</text>'
+        + f'<text x="8" y="14" style="fill:{RED}">interleaved numbers, turned as halves: wrong</text>'
         + "".join(
-            f'<g transform="translate({27 + 38 * i} 66)"><path class="rp-bend" stroke="{red}" stroke-width="22" '
+            f'<g transform="translate({27 + 38 * i} 66)"><path class="rp-bend" stroke="{RED}" stroke-width="22" '
             f'data-part="wrong{i}"></path><text y="64" text-anchor="middle" font-weight="700">{pair}</text></g>'
             for i, pair in enumerate(NAMES["interleaved"])
         )
     )
-    views = (
-        View("Eight bars, the entries of one turned vector, as neighbouring pairs above or as halves below.", svg,
-             (320, 276)),
-        View("The same vector turned by code of the other layout: other numbers, in red.", svg_wrong, (320, 140)),
-    )  # fmt: skip
-    said = (
-        'Position <b data-part="m"></b>, <span data-part="layout"></span>: the score with the same vector at position '
-        f'0 is <b data-part="right"></b>; with the wrong layout <b style="color:{red}" data-part="off"></b>.'
-    )
-    sliders = (("position m", tuple(map(str, range(positions))), 4), ("layout", tuple(rows), 0))
-    return Piece("layouts", said, views, sliders, states, buttons=(1,), play=0, pace=700)

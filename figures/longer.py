@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import QUERY_INK, SCORE_INK, Piece, View, label, line, path
+from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, label, line, path
 from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_phone, sheet, styled
 from rope_lib import inverse_frequencies
 from rope_lib.scaling import linear_scaling, ntk_by_parts_scaling, ntk_scaling, yarn_scaling
@@ -100,35 +100,58 @@ def draw_scaled_speeds(*, dim: int = 128, length: int = 4096, factor: float = 8.
     return figure
 
 
+DIM, LENGTH, FACTORS = 32, 128, (1, 2, 4, 8)  # of the piece
+
+
 def explore_longer() -> Piece:
     """Each method and factor: the turns of each pair within the new length, and the score of one probe."""
-    dim, length, factors = 32, 128, (1, 2, 4, 8)
-    distances = torch.linspace(8, 8 * length - 8, 127, dtype=torch.float64)
-    near = distances[:, None] + torch.arange(-8, 8)  # their mean: single distances flicker with the fast pairs
-    plain = speeds("as trained", dim=dim, length=length, factor=1)
-    states = {}
-    for (i, method), (j, factor) in product(enumerate(METHODS), enumerate(factors)):
-        scaled = speeds(method, dim=dim, length=length, factor=factor)
-        score = torch.cos(near[..., None] * scaled).mean((1, 2))
-        reach = (factor * length * scaled / (2 * math.pi)).tolist()
-        dots = "".join(f"M{24 + 17 * pair} {level(turns)}h10" for pair, turns in enumerate(reach))
-        unseen = (length * plain < 2 * math.pi) & (factor * scaled > plain * (1 + 1e-9))
-        points = [
-            (30 + 280 * x / (8 * length), 150 - 110 * y)
-            for x, y in zip(distances.tolist(), score.tolist(), strict=True)
-        ]
-        states[i, j] = {
-            "turns": {"d": dots},
-            "score": {"d": path(points)},
-            "read": {"x": 65, "width": 35 * (factor - 1)},
-            "unseen": {"text": int(unseen.sum())},
-            "method": {"text": method},
-            "factor": {"text": factor},
-        }
-    trained = "".join(
-        f"M{24 + 17 * pair} {level(turns)}h10" for pair, turns in enumerate((length * plain / (2 * math.pi)).tolist())
+    states = {
+        (i, j): longer_state(method, factor)
+        for (i, method), (j, factor) in product(enumerate(METHODS), enumerate(FACTORS))
+    }
+    views = (
+        View("Bars for the turns of 16 pairs, in training and in the longer text.", turns_of_pairs(), (320, 292)),
+        View("The score of q = k against the distance, with the trained part shaded.", PROBE, (320, 292)),
     )
-    turns = (
+    said = (
+        '<span data-part="method"></span>, a text <span data-part="factor"></span> times as long: pairs at angles '
+        f'never met: <b data-part="unseen"></b> of {DIM // 2}.'
+    )
+    sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} times" for f in FACTORS), 3))
+    return Piece("longer", said, views, sliders, states, buttons=(0,))
+
+
+def longer_state(method: str, factor: int) -> State:
+    """The turns, the score, and how many pairs come to angles that were not met in training."""
+    distances = torch.linspace(8, 8 * LENGTH - 8, 127, dtype=torch.float64)
+    near = distances[:, None] + torch.arange(-8, 8)  # their mean: single distances flicker with the fast pairs
+    plain = speeds("as trained", dim=DIM, length=LENGTH, factor=1)
+    scaled = speeds(method, dim=DIM, length=LENGTH, factor=factor)
+    score = torch.cos(near[..., None] * scaled).mean((1, 2))
+    unseen = (LENGTH * plain < 2 * math.pi) & (factor * scaled > plain * (1 + 1e-9))
+    points = [
+        (30 + 280 * x / (8 * LENGTH), 150 - 110 * y) for x, y in zip(distances.tolist(), score.tolist(), strict=True)
+    ]
+    return {
+        "turns": {"d": bars(factor * LENGTH * scaled)},
+        "score": {"d": path(points)},
+        "read": {"x": 65, "width": 35 * (factor - 1)},
+        "unseen": {"text": int(unseen.sum())},
+        "method": {"text": method},
+        "factor": {"text": factor},
+    }
+
+
+def bars(angles: Tensor) -> str:
+    """The turns of each pair, as strokes at their heights."""
+    turns = (angles / (2 * math.pi)).tolist()
+    return "".join(f"M{24 + 17 * pair} {level(number)}h10" for pair, number in enumerate(turns))
+
+
+def turns_of_pairs() -> str:
+    """The turns in training, grey, and those in the longer text."""
+    trained = bars(LENGTH * speeds("as trained", dim=DIM, length=LENGTH, factor=1))
+    return (
         f'<path d="{trained}" stroke="currentColor" stroke-opacity="0.45" stroke-width="3"></path>'
         f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="5" data-part="turns"></path>'
         f'<path d="M20 {level(1)}H300" stroke="currentColor" stroke-dasharray="4 4"></path>'
@@ -137,25 +160,17 @@ def explore_longer() -> Piece:
         + label(20, 282, "pair 0")
         + label(300, 282, "pair 15", anchor="end")
     )
-    scores = (
-        '<rect x="30" y="30" width="35" height="230" fill="currentColor" fill-opacity="0.12"></rect>'
-        '<rect y="30" height="230" fill="none" stroke="currentColor" stroke-dasharray="3 4" stroke-opacity="0.6" '
-        'data-part="read"></rect>'
-        '<path d="M30 150H310" stroke="currentColor" stroke-opacity="0.4"></path>'
-        + line("score", SCORE_INK)
-        + label(30, 16, "score of q = k, mean over 16 distances")
-        + label(310, 282, "distance; shaded: trained, frame: read", anchor="end")
-    )
-    views = (
-        View("Bars for the turns of 16 pairs, in training and in the longer text.", turns, (320, 292)),
-        View("The score of q = k against the distance, with the trained part shaded.", scores, (320, 292)),
-    )
-    said = (
-        '<span data-part="method"></span>, a text <span data-part="factor"></span> times as long: pairs at angles '
-        f'never met: <b data-part="unseen"></b> of {dim // 2}.'
-    )
-    sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} times" for f in factors), 3))
-    return Piece("longer", said, views, sliders, states, buttons=(0,))
+
+
+PROBE = (
+    '<rect x="30" y="30" width="35" height="230" fill="currentColor" fill-opacity="0.12"></rect>'
+    '<rect y="30" height="230" fill="none" stroke="currentColor" stroke-dasharray="3 4" stroke-opacity="0.6" '
+    'data-part="read"></rect>'
+    '<path d="M30 150H310" stroke="currentColor" stroke-opacity="0.4"></path>'
+    + line("score", SCORE_INK)
+    + label(30, 16, "score of q = k, mean over 16 distances")
+    + label(310, 282, "distance; shaded: trained, frame: read", anchor="end")
+)
 
 
 def level(turns: float) -> float:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
-from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label, minus, path, pointer
+from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, State, View, label, minus, path, pointer
 from figures.style import (
     BLUE,
     GREEN,
@@ -237,64 +237,73 @@ def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> Non
     )
 
 
+# -- The piece: a query and a key that turn ----------------------------------------------------------------------------
+
+STEP = math.pi / 9  # rad per token
+Q, K = (complex(length * np.exp(1j * angle)) for length, angle in ((1.0, 0.35), (0.8, 0.65)))
+
+
 def explore_rotation() -> Piece:
     """A query and a key that turn with their positions: shift both, and neither the angle nor the score changes."""
-    step, shifts, distances = math.pi / 9, 12, 7
-    words = {"query": (1.0, 0.35), "key": (0.8, 0.65)}  # length, angle in rad
-    q, k = (torch.polar(torch.tensor(a), torch.tensor(b)).to(torch.complex128) for a, b in words.values())
-    speed = torch.tensor([step], dtype=torch.float64)
+    shifts, distances = range(12), range(7)
+    states = {(n, distance): rotation_state(n, distance) for n, distance in product(shifts, distances)}
+    views = (
+        View(
+            "Two arrows from the centre of a circle, query and key, with their earlier positions behind them and the "
+            "angle between them.",
+            two_hands(),
+        ),
+        View(
+            "The score against the distance, a cosine, with a dot at the present distance.",
+            score_curve(distances),
+            (320, 290),
+        ),
+    )
+    said = (
+        'Query at m = <span data-part="m"></span>, key at n = <span data-part="n"></span>, distance '
+        '<b data-part="distance"></b>: the angle from key to query is <b data-part="degree"></b>, the score '
+        '<b data-part="score"></b>.'
+    )
+    sliders = (("shift both: n", tuple(map(str, shifts)), 2), ("distance m\xa0−\xa0n", tuple(map(str, distances)), 2))
+    return Piece("rotation", said, views, sliders, states, play=0, pace=700)
 
-    def turned(vector: Tensor, positions: Tensor) -> Tensor:
-        tables = cos_sin(positions, speed, dtype=torch.float64)
-        return apply_rotary_emb(torch.view_as_real(vector).expand(len(positions), 2), *tables, interleaved=True)
 
-    fine = torch.arange(0, 8 * distances - 7, dtype=torch.float64) / 8
-    curve = (turned(q, fine) * torch.view_as_real(k)).sum(-1).tolist()
-    between = [words["query"][1] - words["key"][1] + distance * step for distance in range(distances)]
-    states = {}
-    for n, distance in product(range(shifts), range(distances)):
-        m = n + distance
-        score = (turned(q, torch.tensor([m])) * turned(k, torch.tensor([n]))).sum().item()
-        tips = {"query": words["query"][1] + m * step, "key": words["key"][1] + n * step}
-        state = {
-            part: {"style": f"--a:{-math.degrees(angle):.1f}deg;--g:{min(place, 4)}"}
-            for (part, angle), place in zip(tips.items(), (m, n), strict=True)
-        }
-        middle = tips["key"] + between[distance] / 2
-        away = 54 if abs(between[distance]) > 0.6 else 80
-        arc = [(34 * math.cos(a), -34 * math.sin(a)) for a in (between[distance] * i / 16 for i in range(17))]
-        state |= {
-            "arc": {"d": path(arc)},
-            "turn": {"style": f"--a:{-math.degrees(tips['key']):.1f}deg"},
-            "degrees": {"style": f"--a:{-math.degrees(middle):.1f}deg;--l:{away}"},
-            "angle": {"text": minus(f"{math.degrees(between[distance]):.0f}°")},
-            "dot": {"style": f"--x:{44 + 42 * distance};--y:{190 - 160 * score:.1f}"},
-            "q": {"text": m},
-            "k": {"text": n},
-            "m": {"text": m},
-            "n": {"text": n},
-            "distance": {"text": distance},
-            "degree": {"text": minus(f"{math.degrees(between[distance]):.0f}°")},
-            "score": {"text": minus(f"{score:.3f}")},
-        }
-        states[n, distance] = state
+def turned(vector: complex, positions: Tensor) -> Tensor:
+    """(positions, 2) the vector at these positions."""
+    tables = cos_sin(positions, torch.tensor([STEP], dtype=torch.float64), dtype=torch.float64)
+    pair = torch.tensor([vector.real, vector.imag], dtype=torch.float64)
+    return apply_rotary_emb(pair.expand(len(positions), 2), *tables, interleaved=True)
 
-    def hand(part: str, letter: str, length: float, colour: str) -> str:
-        back = math.degrees(step)
-        ghosts = "".join(
-            f'<path stroke="{colour}" stroke-width="2" transform="rotate({back * i:.0f})" d="M0 0H{length:g}" '
-            f'style="opacity:calc(clamp(0,var(--g) - {i - 1},1)*{0.5 - 0.1 * i:.1f})"></path>'
-            for i in range(4, 0, -1)
-        )
-        return (
-            f'<g data-part="{part}"><g class="rp-turn">{ghosts}{pointer(length, colour)}</g>'
-            # WebKit gives a baseline of the text to the small number anew, which would be a power.
-            f'<g class="rp-tip" style="--l:{length + 15:g}">'
-            f'<text class="rp-name" dy="6" style="fill:{colour};dominant-baseline:auto">{letter}'
-            f'<tspan dy="4" font-size="12" data-part="{letter}"></tspan></text></g></g>'
-        )
 
-    pair = (
+def rotation_state(n: int, distance: int) -> State:
+    """The key at n and the query at n + distance."""
+    m = n + distance
+    score = (turned(Q, torch.tensor([m])) * turned(K, torch.tensor([n]))).sum().item()
+    query, key = np.angle(Q) + m * STEP, np.angle(K) + n * STEP
+    between = query - key
+    arc = [(34 * math.cos(a), -34 * math.sin(a)) for a in (between * i / 16 for i in range(17))]
+    degrees = minus(f"{math.degrees(between):.0f}°")
+    return {
+        "query": {"style": f"--a:{-math.degrees(query):.1f}deg;--g:{min(m, 4)}"},
+        "key": {"style": f"--a:{-math.degrees(key):.1f}deg;--g:{min(n, 4)}"},
+        "arc": {"d": path(arc)},
+        "turn": {"style": f"--a:{-math.degrees(key):.1f}deg"},
+        "degrees": {"style": f"--a:{-math.degrees(key + between / 2):.1f}deg;--l:{54 if abs(between) > 0.6 else 80}"},
+        "angle": {"text": degrees},
+        "dot": {"style": f"--x:{44 + 42 * distance};--y:{190 - 160 * score:.1f}"},
+        "q": {"text": m},
+        "k": {"text": n},
+        "m": {"text": m},
+        "n": {"text": n},
+        "distance": {"text": distance},
+        "degree": {"text": degrees},
+        "score": {"text": minus(f"{score:.3f}")},
+    }
+
+
+def two_hands() -> str:
+    """The circles, the hands, and the angle between them."""
+    return (
         '<g transform="translate(160 150)"><circle r="120" fill="none" stroke="currentColor" opacity=".3"></circle>'
         '<circle r="96" fill="none" stroke="currentColor" opacity=".3" stroke-dasharray="2 4"></circle>'
         + hand("key", "k", 96, KEY_INK)
@@ -304,12 +313,35 @@ def explore_rotation() -> Piece:
         f'<text class="rp-halo" text-anchor="middle" dominant-baseline="central" style="fill:{SCORE_INK}" '
         'data-part="angle"></text></g></g>'
     )
-    points = [(44 + 42 * x, 190 - 160 * y) for x, y in zip(fine.tolist(), curve, strict=True)]
-    scores = (
+
+
+def hand(part: str, letter: str, length: float, colour: str) -> str:
+    """An arrow with its letter, and up to four earlier ones behind it."""
+    back = math.degrees(STEP)
+    ghosts = "".join(
+        f'<path stroke="{colour}" stroke-width="2" transform="rotate({back * i:.0f})" d="M0 0H{length:g}" '
+        f'style="opacity:calc(clamp(0,var(--g) - {i - 1},1)*{0.5 - 0.1 * i:.1f})"></path>'
+        for i in range(4, 0, -1)
+    )
+    return (
+        f'<g data-part="{part}"><g class="rp-turn">{ghosts}{pointer(length, colour)}</g>'
+        # WebKit gives a baseline of the text to the small number anew, which would be a power.
+        f'<g class="rp-tip" style="--l:{length + 15:g}">'
+        f'<text class="rp-name" dy="6" style="fill:{colour};dominant-baseline:auto">{letter}'
+        f'<tspan dy="4" font-size="12" data-part="{letter}"></tspan></text></g></g>'
+    )
+
+
+def score_curve(distances: range) -> str:
+    """Scores against the distance, with a dot at one."""
+    fine = torch.arange(0, 8 * len(distances) - 7, dtype=torch.float64) / 8
+    scores = (turned(Q, fine) * torch.tensor([K.real, K.imag])).sum(-1).tolist()
+    points = [(44 + 42 * x, 190 - 160 * y) for x, y in zip(fine.tolist(), scores, strict=True)]
+    return (
         '<path d="M44 24V244H310" fill="none" stroke="currentColor"></path>'
         '<path d="M44 190H310" stroke="currentColor" stroke-dasharray="2 4"></path>'
         f'<path fill="none" stroke="{SCORE_INK}" stroke-width="2.5" d="{path(points)}"></path>'
-        + "".join(label(44 + 42 * x, 262, str(x), anchor="middle") for x in range(distances))
+        + "".join(label(44 + 42 * x, 262, str(x), anchor="middle") for x in distances)
         + label(38, 194, "0", anchor="end")
         + label(38, 66, "0.8", anchor="end")
         + label(50, 16, "score")
@@ -317,24 +349,6 @@ def explore_rotation() -> Piece:
         + f'<g class="rp-move" data-part="dot"><circle r="7" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
         'stroke-width="2"></circle></g>'
     )
-    views = (
-        View(
-            "Two arrows from the centre of a circle, query and key, with their earlier positions behind them and the "
-            "angle between them.",
-            pair,
-        ),
-        View("The score against the distance, a cosine, with a dot at the present distance.", scores, (320, 290)),
-    )
-    said = (
-        'Query at m = <span data-part="m"></span>, key at n = <span data-part="n"></span>, distance '
-        '<b data-part="distance"></b>: the angle from key to query is <b data-part="degree"></b>, the score '
-        '<b data-part="score"></b>.'
-    )
-    sliders = (
-        ("shift both: n", tuple(map(str, range(shifts))), 2),
-        ("distance m − n", tuple(map(str, range(distances))), 2),
-    )
-    return Piece("rotation", said, views, sliders, states, play=0, pace=700)
 
 
 def explore_blocks() -> Piece:

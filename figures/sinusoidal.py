@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, Piece, View, label, minus, pointer
+from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, Piece, State, View, label, minus, pointer
 from figures.style import BLUE, GREEN, MAP, OTHER, SIGNED, VERMILLION, frame, panels, sheet, signed, styled
 from lab.similarity import closest_codes
 from rope_lib import inverse_frequencies, sinusoidal_encoding
@@ -129,52 +129,63 @@ def draw_nearest_twin(*, length: int = 10000, dims: tuple[int, ...] = (2, 4, 8, 
 
 def explore_code() -> Piece:
     """The heat map of sinusoidal codes with a cursor; the code at the cursor as bars, and each pair as a clock hand."""
-    length, dim, levels = 32, 16, 8
-    speeds = inverse_frequencies(dim).tolist()
+    length, dim = 32, 16
     codes = sinusoidal_encoding(torch.arange(length), dim).tolist()
+    states = {(m,): code_state(m, code) for m, code in enumerate(codes)}
+    views = (
+        View("Heat map of 32 sinusoidal codes of 16 numbers with a cursor.", code_map(codes), (320, 290)),
+        View("The code at the cursor as 16 bars, and its 8 pairs as clock hands of different speed.",
+             bars_and_hands(dim // 2), (320, 296)),
+    )  # fmt: skip
+    said = (
+        'Position <b data-part="m"></b>: the fast hand of pair 0 stands at sine <b data-part="first"></b>. Each pair '
+        "of bars is the sine and the cosine of its hand."
+    )
+    return Piece("code", said, views, (("position", tuple(map(str, range(length))), 5),), states, play=0, pace=500)
+
+
+def code_state(m: int, code: list[float]) -> State:
+    """The cursor, the bars above and below zero, and the hands."""
+    state = {"cursor": {"y": 10 + 8 * m}, "m": {"text": m}, "first": {"text": minus(f"{code[0]:.2f}")}}
+    for name, negative in (("above", False), ("below", True)):
+        bars = [f"M{33 + 18 * c} 70V{70 - 56 * v:.1f}" for c, v in enumerate(code) if (v < 0) is negative]
+        state[name] = {"d": "".join(bars) or "M0 0"}
+    for pair, speed in enumerate(inverse_frequencies(len(code)).tolist()):
+        state[f"hand{pair}"] = {"style": f"--a:{math.degrees(m * speed) - 90:.1f}deg"}
+    return state
+
+
+def code_map(codes: list[list[float]], levels: int = 8) -> str:
+    """A square for each number, in the colour of its sign, stronger for larger ones; and a cursor."""
     squares: dict[tuple[bool, int], str] = {}
-    for (m, row), c in product(enumerate(codes), range(dim)):
-        kind = row[c] < 0, round(abs(row[c]) * levels)
+    for (m, code), c in product(enumerate(codes), range(len(codes[0]))):
+        kind = code[c] < 0, round(abs(code[c]) * levels)
         squares[kind] = squares.get(kind, "") + f"M{24 + 18 * c} {10 + 8 * m}h18v8h-18z"
     cells = "".join(
         f'<path fill="{KEY_INK if negative else QUERY_INK}" fill-opacity="{level / levels:g}" d="{d}"></path>'
         for (negative, level), d in sorted(squares.items())
         if level
     )
-    states = {}
-    for m, row in enumerate(codes):
-        state = {"cursor": {"y": 10 + 8 * m}, "m": {"text": m}, "first": {"text": minus(f"{row[0]:.2f}")}}
-        for name, negative in (("above", False), ("below", True)):
-            bars = [f"M{33 + 18 * c} 70V{70 - 56 * v:.1f}" for c, v in enumerate(row) if (v < 0) is negative]
-            state[name] = {"d": "".join(bars) or "M0 0"}
-        for pair, speed in enumerate(speeds):
-            state[f"hand{pair}"] = {"style": f"--a:{math.degrees(m * speed) - 90:.1f}deg"}
-        states[m,] = state
-    colour_map = (
+    return (
         cells
         + '<rect x="22" width="292" height="8" fill="none" stroke="currentColor" stroke-width="2" data-part="cursor">'
         + "</rect>"
         + label(168, 282, "number of the code", anchor="middle")
         + f'<g transform="translate(14 138) rotate(-90)">{label(0, 0, "position, downwards", anchor="middle")}</g>'
     )
+
+
+def bars_and_hands(pairs: int) -> str:
+    """The code as bars, and below them its pairs as clock hands."""
     hands = "".join(
         f'<g transform="translate({51 + 72 * (pair % 4)} {172 + 78 * (pair // 4)})">'
         '<circle r="27" fill="none" stroke="currentColor" opacity=".4"></circle>'
         f'<g class="rp-turn" data-part="hand{pair}">{pointer(27, OTHER_INK)}</g>'
         f'<text y="43" text-anchor="middle">pair {pair}</text></g>'
-        for pair in range(dim // 2)
+        for pair in range(pairs)
     )
-    now = (
+    return (
         f'<path stroke="{QUERY_INK}" stroke-width="12" data-part="above"></path>'
         f'<path stroke="{KEY_INK}" stroke-width="12" data-part="below"></path>'
         '<path d="M20 70h296" stroke="currentColor"></path>' + hands
     )
-    views = (
-        View("Heat map of 32 sinusoidal codes of 16 numbers with a cursor.", colour_map, (320, 290)),
-        View("The code at the cursor as 16 bars, and its 8 pairs as clock hands of different speed.", now, (320, 296)),
-    )
-    said = (
-        'Position <b data-part="m"></b>: the fast hand of pair 0 stands at sine <b data-part="first"></b>. Each pair '
-        "of bars is the sine and the cosine of its hand."
-    )
-    return Piece("code", said, views, (("position", tuple(map(str, range(length))), 5),), states, play=0, pace=500)

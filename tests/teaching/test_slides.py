@@ -252,7 +252,7 @@ def test_slides_need_nothing_and_nothing_is_cut_or_small(name, folder, browser):
     assert wrong == []
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    assert page.url.endswith("#3")
+    page.wait_for_function("location.hash === '#3'")
     assert page.locator("section.now").get_attribute("id") == "3"
     page.keyboard.press("p")
     piece = page.frame_locator("#stage iframe")
