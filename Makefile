@@ -112,7 +112,7 @@ $(VENV)/python.stamp:
 	@touch $@
 
 # Node comes with pip, too. It brings what sets formulas, their font, and Python for the pages, with sympy.
-$(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt package.json package-lock.json _ext/pack.mjs _ext/pack.py Makefile
+$(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt package.json package-lock.json tools/pack_python.mjs tools/pack_python.py Makefile
 	@echo "Installing what the pages need into $(VENV) (once, a minute) ..."
 	@$(PIP) -r requirements-book.txt > $(VENV)/install.log 2>&1 || \
 		$(call fail,pip could not install requirements-book.txt: is there a network? Its last words: $(call last_words,$(VENV)/install.log))
@@ -126,7 +126,7 @@ $(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt p
 	@for form in 400-normal 400-italic 700-normal; do $(SUBSET) $(FONTS)/dejavu-sans/files/dejavu-sans-latin-$$form.woff2 \
 		--unicodes=$(LETTERS) --layout-features= --output-file=$(NPM)/static/dejavu-sans-$$form.woff2; done
 	@cp $(NPM)/node_modules/temml/dist/Temml-STIX2.css $(NPM)/static
-	@$(BIN)/node _ext/pack.mjs $(NPM)/node_modules/pyodide $(VENV)/lib/python3.*/site-packages $(NPM)/python.zip > $(VENV)/install.log 2>&1 || \
+	@$(BIN)/node tools/pack_python.mjs $(NPM)/node_modules/pyodide $(VENV)/lib/python3.*/site-packages $(NPM)/python.zip > $(VENV)/install.log 2>&1 || \
 		$(call fail,sympy could not be packed for the pages: see $(VENV)/install.log)
 	@touch $@
 

@@ -72,9 +72,8 @@ def visit_citation(writer: HTML5Translator, node: nodes.citation) -> None:
     writer.body[begin:] = [part.replace('role="doc-biblioentry"', 'role="listitem"') for part in writer.body[begin:]]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     register_plugin("pybtex.style.formatting", "named", Named)
     app.add_node(nodes.citation, override=True, html=(visit_citation, HTML5Translator.depart_citation))
     app.connect("env-updated", bibliography_anchors)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -60,9 +60,8 @@ def depend_on_drawings(app: Sphinx, doctree: nodes.document) -> None:
             app.env.note_dependency(str(path))
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.add_post_transform(InlineFigures)
     app.connect("doctree-read", depend_on_drawings)
     app.connect("doctree-resolved", number_figures_of_chapters)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

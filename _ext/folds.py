@@ -79,10 +79,9 @@ def visit_fold(writer: HTML5Translator, node: HideCodeCellNode) -> None:
     writer.body[begin:] = [part.replace(' aria-label="Toggle hidden content"', "") for part in writer.body[begin:]]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
     app.connect("doctree-read", fold_with_solution)
     app.connect("doctree-read", name_solutions, priority=900)  # when statements are read, and cells in their folds
     app.connect("doctree-read", name_cells, priority=900)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

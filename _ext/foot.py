@@ -44,7 +44,6 @@ def add_foot(app: Sphinx, config) -> None:
     )
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("config-inited", add_foot)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

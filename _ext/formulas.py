@@ -125,10 +125,9 @@ class NumberBeside(SphinxPostTransform):
                 whole += [equation, nodes.inline("", f"({tag[1]})", classes=["rb-number"])]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("config-inited", lambda app, config: config.html_static_path.append(str(FETCHED / "static")))
     app.add_html_math_renderer("temml", (visit_formula, None), (visit_formula, None))
     app.add_post_transform(KeepTogether)
     app.add_post_transform(NumberBeside)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -66,9 +66,8 @@ def let_scripts_wait(app: Sphinx, pagename: str, templatename: str, context: dic
         ]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("config-inited", no_buttons_without_address)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", let_scripts_wait, priority=900)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,12 +7,15 @@ at the end of a chapter needs no minute of other proofs first, and each run begi
 import ast
 import builtins
 import contextlib
+import dis
 import io
 import json
 import re
 import sys
 import time
 import traceback
+from types import CodeType
+from typing import NamedTuple
 
 IN_PAGE = {"sympy", "mpmath", "rope_lib.symbolic"} | sys.stdlib_module_names
 CLAIM = re.compile(r"\b(proved|refuted)\(|\bassert\b")
@@ -28,66 +31,34 @@ def statements(source: str) -> list[ast.stmt]:
     return ast.parse(re.sub(r"^%.*", "", source, flags=re.MULTILINE)).body
 
 
-def stored(node: ast.AST | None) -> set[str]:
-    """The names that a target binds."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} if node else set()
+class Names(NamedTuple):
+    """Those that must be there before code runs, those that it gives a value, and the modules that it imports."""
+
+    read: set[str]
+    bound: set[str]
+    imported: set[str]
 
 
-def reads(node: ast.AST) -> set[str]:
-    """The names that must be there before a statement or an expression runs."""
-    match node:
-        case ast.Name():
-            return {node.id} if isinstance(node.ctx, ast.Load) else set()
-        case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
-            arguments = {n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)}
-            body = reads_in_order(node.body) if isinstance(node.body, list) else reads(node.body)
-            return reads_of(node.args) | (body - arguments)
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            inner = set().union(*(stored(part.target) for part in node.generators))
-            return reads(node.generators[0].iter) | (reads_of(node) - inner)
-        case ast.For():
-            return reads(node.iter) | (reads_in_order(node.body + node.orelse) - stored(node.target))
-        case ast.With():
-            bound = set().union(*(stored(item.optional_vars) for item in node.items))
-            return reads_in_order(node.items) | (reads_in_order(node.body) - bound)
-        case ast.ExceptHandler():
-            return reads_of(node) - {node.name}
-        case ast.If() | ast.While() | ast.Try():
-            blocks = (block for _, block in ast.iter_fields(node) if isinstance(block, list))
-            return set().union(*(reads_in_order(block) for block in blocks), reads(getattr(node, "test", ast.Pass())))
-        case ast.AugAssign():
-            return reads(node.value) | reads(node.target) | stored(node.target)
-        case _:
-            return reads_of(node)
+def names_of(*cell: ast.stmt) -> Names:
+    """The names of statements."""
+    return names_in(compile(ast.Module(list(cell), []), "<cell>", "exec"))
 
 
-def reads_of(node: ast.AST) -> set[str]:
-    """What the children of a node read."""
-    return set().union(*map(reads, ast.iter_child_nodes(node)))
-
-
-def reads_in_order(nodes: list[ast.AST]) -> set[str]:
-    """What a block reads of what it does not bind itself first."""
-    read, bound = set(), set()
-    for node in nodes:
-        read |= reads(node) - bound
-        bound |= binds(node)
-    return read
-
-
-def binds(node: ast.AST) -> set[str]:
-    """The names that a statement gives a value."""
-    match node:
-        case ast.Import() | ast.ImportFrom():
-            return {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return {node.name}
-        case ast.Name():
-            return stored(node)
-        case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            return set()
-        case _:
-            return set().union(*map(binds, ast.iter_child_nodes(node)))
+def names_in(code: CodeType) -> Names:
+    """The names of code, by its instructions, which say what comes first."""
+    read, bound, imported = Names(set(), set(), set())
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_NAME", "LOAD_GLOBAL") and step.argval not in bound:
+            read.add(step.argval)
+        elif step.opname == "STORE_NAME":
+            bound.add(step.argval)
+        elif step.opname == "IMPORT_NAME":
+            imported.add(step.argval)
+        elif isinstance(step.argval, CodeType):  # a function, which may name itself
+            inner = names_in(step.argval)
+            read |= inner.read - bound - {step.argval.co_name}
+            imported |= inner.imported
+    return Names(read, bound, imported)
 
 
 def changes(node: ast.AST) -> set[str]:
@@ -96,29 +67,20 @@ def changes(node: ast.AST) -> set[str]:
     for part in ast.walk(node):
         match part:
             case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                found |= reads(part.value)
+                found |= named(part.value)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner))):
                 while isinstance(owner, ast.Attribute | ast.Subscript | ast.Call):
                     owner = owner.func if isinstance(owner, ast.Call) else owner.value
-                found |= reads(owner)
+                found |= named(owner)
     return found
 
 
+def named(node: ast.AST) -> set[str]:
+    """The names in an expression."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
 # -- Which cells, and what before them ---------------------------------------------------------------------------------
-
-
-def imports_outside(statement: ast.stmt) -> bool:
-    """Whether a statement imports what the page does not bring along."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        if any(name not in IN_PAGE and name.split(".")[0] not in IN_PAGE for name in names):
-            return True
-    return False
 
 
 def live(sources: list[str]) -> list[bool]:
@@ -127,27 +89,28 @@ def live(sources: list[str]) -> list[bool]:
     for source in sources:
         every, works = True, False
         for statement in statements(source):
-            possible = reads(statement) <= there and not imports_outside(statement)
-            there = there | binds(statement) if possible else there - binds(statement) - changes(statement)
+            read, bound, imported = names_of(statement)
+            possible = read <= there and all({name, name.split(".")[0]} & IN_PAGE for name in imported)
+            there = there | bound if possible else there - bound - changes(statement)
             every &= possible
             works |= not isinstance(statement, ast.Import | ast.ImportFrom)
         found.append(every and works)
     return found
 
 
-def before(above: list[str], source: str) -> list[ast.stmt]:
+def statements_needed(above: list[str], source: str) -> list[ast.stmt]:
     """The statements of the cells above that a cell builds on, in their order."""
-    kept, needed = [], reads_in_order(statements(source)) | {"sp"}  # sp.init_printing says how results are typeset
+    kept, needed = [], names_of(*statements(source)).read | {"sp"}  # sp.init_printing says how results are typeset
     for text in reversed(above):
         cell = statements(text)
         for statement in reversed(cell):
-            bound = binds(statement)
+            read, bound, _ = names_of(statement)
             only_shows = statement is cell[-1] and isinstance(statement, ast.Expr)
             if (bound if only_shows else bound | changes(statement)) & needed:
                 kept.append(statement)
                 if isinstance(statement, ast.Assign | ast.Import | ast.ImportFrom):
                     needed -= bound
-                needed |= reads(statement)
+                needed |= read
     return kept[::-1]
 
 
@@ -179,7 +142,7 @@ def run(above: str, source: str) -> str:
         cell = statements(source)
         place = "<above>"
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(ast.Module(before(json.loads(above), source), []), place, "exec"), names)
+            exec(compile(ast.Module(statements_needed(json.loads(above), source), []), place, "exec"), names)
         place = "<cell>"
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             last = cell.pop() if cell and isinstance(cell[-1], ast.Expr) else None

@@ -26,7 +26,6 @@ class MarkChinese(SphinxPostTransform):
                 text.parent.replace(text, [*parts, nodes.Text(text[done:])])
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.add_post_transform(MarkChinese)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

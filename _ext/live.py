@@ -1,7 +1,7 @@
 """Proofs that run in the page: their controls, and the Python that the pages bring along.
 
-`make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (pack.py). What runs in the
-page: in_page.py, live.js and live_worker.js. A page loads none of them before the first click, for which try.js waits.
+`make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (tools/pack_python.py). In the
+page run in_page.py, live.js and live_worker.js; none is loaded before the first click, for which try.js waits.
 """
 
 import html
@@ -68,11 +68,8 @@ def own_files() -> dict[str, str]:
 
 
 def bring_python(app: Sphinx, exception: Exception | None) -> None:
-    """Copy what a page loads at the first "Try it"; live.json says how many bytes, and how many cells each page has."""
-    if exception is not None or app.builder.format != "html":
-        return
-    cells = {page: data["live"] for page, data in sorted(app.env.metadata.items()) if data.get("live")}
-    if not cells:
+    """Copy what a page loads at the first "Try it"; live.json says how many bytes that is."""
+    if exception is not None or not any(page.get("live") for page in app.env.metadata.values()):
         return
     folder = Path(app.outdir) / "_static" / "live"
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,12 +79,11 @@ def bring_python(app: Sphinx, exception: Exception | None) -> None:
         for name, text in own_files().items():
             archive.writestr(zipfile.ZipInfo(name), text)
     total = sum((folder / path.name).stat().st_size for path in PYTHON if path.suffix != ".mjs")  # those are imported
-    (folder / "live.json").write_text(json.dumps({"bytes": total, "cells": cells}, indent=1) + "\n", encoding="utf-8")
+    (folder / "live.json").write_text(json.dumps({"bytes": total}), encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("doctree-read", add_controls)
     app.connect("html-page-context", load_script)
     app.connect("build-finished", bring_python)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -77,9 +77,8 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
     shutil.copyfile(FIRST / "shared.png", Path(app.outdir) / "_static" / "shared.png")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.add_post_transform(FirstPictures)
     app.add_post_transform(LinkPiecesAlone)
     app.connect("build-finished", write_pieces)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -39,8 +39,7 @@ def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, do
         app.add_js_file("predict.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("doctree-read", add_switch, priority=900)  # when statements are read, and with them the summary
     app.connect("html-page-context", load_script)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

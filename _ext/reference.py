@@ -10,9 +10,8 @@ def read_markdown(app: Sphinx, what: str, name: str, obj: object, options: objec
     lines[:] = [line if line.lstrip().startswith(">>>") else re.sub(r"\|", r"\\|", line) for line in lines]
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the part."""
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.napoleon")
     app.connect("autodoc-process-docstring", read_markdown)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

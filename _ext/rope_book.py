@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -16,7 +17,7 @@ def setup(app: Sphinx) -> dict:
     """Connect the parts. The library and the figures are not installed where only pages are built."""
     sys.path.insert(0, str(Path(__file__).parent.parent))
     for part in PARTS:
-        app.setup_extension(part)
+        import_module(part).setup(app)
     # When the extension itself changes, all pages are read again.
     paths = [path for path in Path(__file__).parent.rglob("*") if path.suffix in {".py", ".mjs", ".html"}]
     sources = b"".join(path.read_bytes() for path in sorted(paths))

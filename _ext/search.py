@@ -140,9 +140,8 @@ def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, d
         app.add_js_file("search.js", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("doctree-read", remember_places, priority=900)  # when statements have their anchors
     app.connect("html-page-context", load_scripts)
     app.connect("build-finished", write_places)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -134,20 +134,9 @@ def pages_in_order(env: BuildEnvironment) -> list[str]:
     return [env.config.root_doc, *env.toctree_includes.get(env.config.root_doc, [])]
 
 
-def link(app: Sphinx, text: str, page: str, anchor: str = "", **attributes) -> nodes.reference:
-    """A link from the page that is being written."""
-    uri = app.builder.get_relative_uri(app.env.docname, page) + (f"#{anchor}" if anchor else "")
-    return nodes.reference("", text, refuri=uri, internal=True, **attributes)
-
-
-def number_of(env: BuildEnvironment, page: str) -> str:
-    """The number of a chapter, "" for other pages."""
-    return ".".join(map(str, env.titles[page].get("secnumber") or ()))
-
-
 def full_title(env: BuildEnvironment, page: str) -> str:
     """The title as the reader sees it: "4. RoPE from complex numbers"."""
-    number = number_of(env, page)
+    number = ".".join(map(str, env.titles[page].get("secnumber") or ()))
     return (f"{number}. " if number else "") + env.titles[page].astext()
 
 
@@ -163,7 +152,10 @@ class LinkStatements(SphinxPostTransform):
             parts, done = [], 0
             for start, end, kind, number in named_in(text):
                 if (kind, number) in places:
-                    parts += [nodes.Text(text[done:start]), link(self.app, text[start:end], *places[kind, number])]
+                    page, anchor = places[kind, number]
+                    uri = self.app.builder.get_relative_uri(self.env.docname, page) + f"#{anchor}"
+                    link = nodes.reference("", text[start:end], refuri=uri, internal=True)
+                    parts += [nodes.Text(text[done:start]), link]
                     done = end
                 else:
                     warn(f"{kind} {number} is stated nowhere. If it is another work's, link to that work", text.parent)
@@ -176,9 +168,8 @@ def mark_role(name, rawtext, text, lineno, inliner, options=None, content=None):
     return ([badge(text)], []) if text in MARKS else ([], [inliner.reporter.error(f"{text} is no mark", line=lineno)])
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.add_role("rb-mark", mark_role)
     app.add_post_transform(LinkStatements)
     app.connect("doctree-read", mark_quotes)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

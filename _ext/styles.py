@@ -44,8 +44,7 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
         (pages / "_static" / "book.css").write_text(css + palette.SHEET + own, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("config-inited", name_version)
     app.connect("build-finished", write_sheet, priority=900)  # when all pages are written, those of the pieces too
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

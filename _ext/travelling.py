@@ -91,7 +91,6 @@ def pack_notebooks(app: Sphinx, exception: Exception | None) -> None:
             path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("build-finished", pack_notebooks)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

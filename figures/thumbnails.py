@@ -11,12 +11,7 @@ from lab.experiments import rescued
 from rope_lib import cos_sin, inverse_frequencies, sinusoidal_encoding
 
 WIDTH, HEIGHT = 160, 72
-LOOK = (  # for the file alone; the page has the same rules in first.css
-    f"svg{{{LIGHT}color:#1f2328}}@media(prefers-color-scheme:dark){{svg{{{DARK}color:#e6edf3}}}}"
-    "*{fill:none;stroke-width:2}.q{stroke:var(--rb-q)}.k{stroke:var(--rb-k)}.s{stroke:var(--rb-s)}.p{stroke:var(--rb-p)}"
-    ".t{stroke:currentColor;opacity:.35;stroke-width:1}.f{stroke:none}.q.f{fill:var(--rb-q)}.k.f{fill:var(--rb-k)}"
-    ".s.f{fill:var(--rb-s)}.p.f{fill:var(--rb-p)}"
-)
+LOOK = f"svg{{{LIGHT}color:#1f2328}}@media(prefers-color-scheme:dark){{svg{{{DARK}color:#e6edf3}}}}"  # alone
 THUMBNAILS: dict[int, Callable[[], str]] = {}
 
 
@@ -31,8 +26,11 @@ def chapter(number: int) -> Callable:
 
 
 def shape(look: str, d: str) -> str:
-    """A path with a class: q, k, s, p for a colour, t for a thin line, f for a filled shape."""
-    return f'<path class="{look}" d="{d}"/>'
+    """A line in the colour q, k, s or p, "t" for a thin one, or "q f" for a filled shape."""
+    colour, _, filled = look.partition(" ")
+    if colour == "t":
+        return f'<path stroke="currentColor" stroke-width="1" opacity=".35" d="{d}"/>'
+    return f'<path {"fill" if filled else "stroke"}="var(--rb-{colour})" d="{d}"/>'
 
 
 def polyline(points: list[tuple[float, float]]) -> str:
@@ -188,5 +186,6 @@ def three_cases() -> str:
 
 def files() -> dict[str, bytes]:
     """The pictures as files, by name."""
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"><style>{LOOK}</style>'
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" fill="none" stroke-width="2"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{LOOK}</style>'
     return {f"{number:02}.svg": f"{head}{draw()}</svg>\n".encode() for number, draw in THUMBNAILS.items()}

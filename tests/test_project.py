@@ -106,14 +106,14 @@ def test_make_fails_with_one_sentence(setting, says, tmp_path, monkeypatch):
     old = tmp_path / "old"
     old.write_text("#!/bin/sh\nexit 1\n")
     old.chmod(0o755)
-    (tmp_path / "_ext").mkdir()
+    (tmp_path / "tools").mkdir()
     needed = (
         "requirements-book.txt",
         "constraints.txt",
         "package.json",
         "package-lock.json",
-        "_ext/pack.mjs",
-        "_ext/pack.py",
+        "tools/pack_python.mjs",
+        "tools/pack_python.py",
     )
     for name in ("Makefile", *needed):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())

@@ -16,6 +16,7 @@ CHAPTERS = [path for path in NOTEBOOKS if path.stem[0].isdigit()]  # the others 
 MEASURES = ("10_does_it_work", "11_reading_the_evidence")  # models and published numbers: nothing to prove
 DEFINES = ("rope_in_five_minutes",)  # its functions are there to be copied
 TAGS = {"hide-cell", "hide-input", "nbval-ignore-output", "predict"}
+KEYS = {"tags", "mystnb", "jupyter", "break", "covers", "corrects"}
 FOLDED = {  # by the page, and so by JupyterLab
     "hide-input": {"source_hidden": True},
     "hide-cell": {"source_hidden": True, "outputs_hidden": True},
@@ -36,6 +37,8 @@ FORBIDDEN = {  # works in one place and fails in another
     r"<div": "a div",
 }
 
+TEMPLATE = ROOT / "tools" / "chapter_template.ipynb"
+
 chapters = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -49,7 +52,7 @@ def lines_outside_math(source: str) -> list[str]:
 
 
 def test_there_are_chapters():
-    assert len(CHAPTERS) >= 3
+    assert len(CHAPTERS) >= 3, "no chapters were found: has their folder moved?"
 
 
 @notebooks
@@ -57,16 +60,20 @@ def test_canonical_form(path):
     text = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(text, as_version=4)
     nbformat.validate(notebook)
-    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
-    assert set(notebook.metadata) == {"kernelspec"}
-    assert text == nbformat.writes(notebook) + "\n"
-    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
+    number = path.stem.split("_")[0]
+    stored = f"not as `make chapters NAME={number}` stores it: run that"
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5), stored
+    assert set(notebook.metadata) == {"kernelspec"}, stored
+    assert text == nbformat.writes(notebook) + "\n", stored
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells), "two cells have the same id"
     for cell in notebook.cells:
-        assert set(cell.metadata) <= {"tags", "mystnb", "jupyter", "break", "covers", "corrects"}, cell.id
-        assert set(cell.metadata.get("tags", [])) <= TAGS, cell.id
-        folded = [FOLDED[tag] for tag in cell.metadata.get("tags", []) if tag in FOLDED]
-        assert [cell.metadata[key] for key in cell.metadata if key == "jupyter"] == folded, cell.id
-        assert cell.source.strip(), cell.id
+        tags, keys = cell.metadata.get("tags", []), set(cell.metadata)
+        assert keys <= KEYS, f"cell {cell.id}: its metadata has {keys - KEYS}; known are {sorted(KEYS)}"
+        assert set(tags) <= TAGS, f"cell {cell.id}: its tags are {tags}; known are {sorted(TAGS)}"
+        folded = [FOLDED[tag] for tag in tags if tag in FOLDED]
+        given = [cell.metadata[key] for key in keys if key == "jupyter"]
+        assert given == folded, f"cell {cell.id} with tags {tags}: `jupyter` in its metadata must be {folded}"
+        assert cell.source.strip(), f"cell {cell.id} is empty"
 
 
 @notebooks
@@ -75,17 +82,19 @@ def test_every_cell_was_run_in_order_without_a_word_on_stderr(path):
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1)), "run `make chapters`"
     for cell in code:
         for output in cell.outputs:
-            assert output.output_type != "error", cell.source
-            assert output.get("name") != "stderr", cell.source
+            assert output.output_type != "error", f"cell {cell.id} ended in an error"
+            assert output.get("name") != "stderr", f"cell {cell.id} wrote to stderr: {output.text[:200]}"
 
 
 @notebooks
 def test_code_is_short_and_defines_nothing(path):
     for cell in cells(path, "code"):
-        assert len(cell.source.splitlines()) <= 16, cell.source
+        lines = len(cell.source.splitlines())
+        assert lines <= 16, f"cell {cell.id} has {lines} lines; more than 16 is more than one idea"
         if path.stem not in DEFINES and ".check(" not in cell.source:  # what a reader is asked to write
-            assert not re.search(r"^\s*(class|def|async def) ", cell.source, re.MULTILINE), cell.source
-        assert not cell.source.rstrip().endswith(";"), cell.source
+            defined = re.search(r"^\s*(?:class|def|async def) .*", cell.source, re.MULTILINE)
+            assert not defined, f"cell {cell.id}: {defined[0]} belongs to rope_lib, lab or figures, with a test"
+        assert not cell.source.rstrip().endswith(";"), f"cell {cell.id} ends with a semicolon"
 
 
 @notebooks
@@ -94,8 +103,9 @@ def test_compared_output_holds_nothing_that_changes_from_run_to_run(path):
         if "nbval-ignore-output" in cell.metadata.get("tags", []):
             continue
         shown = json.dumps([output for output in cell.outputs if output.output_type == "stream"])
-        assert not re.search(r"/home|/tmp|/root|0x[0-9a-f]{6}|\bcuda\b|\bcpu\b", shown), shown
-        assert not re.search(r"\d\.\d{8}", shown), f"more digits than two machines share: {shown}"
+        here = re.search(r"/home|/tmp|/root|0x[0-9a-f]{6}|\bcuda\b|\bcpu\b", shown)
+        assert not here, f"cell {cell.id} shows {here[0]!r}, which differs from machine to machine: {shown}"
+        assert not re.search(r"\d\.\d{8}", shown), f"cell {cell.id}: more digits than two machines share: {shown}"
 
 
 @notebooks
@@ -108,24 +118,27 @@ def test_figures_have_a_caption_a_name_and_a_text(path):
         drawn += 1
         match = re.fullmatch(r"figures\.(\w+)\.(draw_\w+)\(\)", cell.source)
         assert match, f"a figure cell is one call without parameters, so that the page can show its SVG: {cell.source}"
-        assert hasattr(import_module(f"figures.{match[1]}"), match[2])
+        assert hasattr(import_module(f"figures.{match[1]}"), match[2]), f"figures/{match[1]}.py has no {match[2]}"
         assert len(pictures) == 1, "no picture is stored: is `%matplotlib inline` in the first cell?"
-        settings = cell.metadata["mystnb"]
-        assert settings["figure"]["name"] == "fig-" + match[2].removeprefix("draw_").replace("_", "-")
-        assert settings["figure"]["caption"].endswith(".")
-        assert len(settings["image"]["alt"]) > 40
-    assert drawn >= 3 or path not in CHAPTERS
+        name = "fig-" + match[2].removeprefix("draw_").replace("_", "-")
+        settings = cell.metadata.get("mystnb", {})
+        right = {"figure": {"name": name, "caption": "**What one sees.** How."}, "image": {"alt": "In words."}}
+        missing = f"cell {cell.id}: mystnb in its metadata must be like {right}; it is {settings}"
+        assert settings.get("figure", {}).get("name") == name, missing
+        assert settings["figure"].get("caption", "").endswith("."), missing
+        assert len(settings.get("image", {}).get("alt", "")) > 40, f"{missing}: what does the picture show, in words?"
+    assert drawn >= 3 or path not in CHAPTERS, f"a chapter has at least three figures; this one has {drawn}"
 
 
 @chapters
 def test_each_chapter_has_a_piece_to_play_with(path):
     cells_with_one = [cell for cell in cells(path, "code") if "explore_" in cell.source]
-    assert cells_with_one
+    assert cells_with_one, "a chapter has a piece to play with: a cell `figures.<family>.explore_<name>()`"
     for cell in cells_with_one:
         match = re.fullmatch(r"figures\.(\w+)\.(explore_\w+)\(\)", cell.source)
-        assert match, cell.source
-        assert hasattr(import_module(f"figures.{match[1]}"), match[2])
-        assert "text/html" in cell.outputs[0]["data"]
+        assert match, f"cell {cell.id} must be `figures.<family>.explore_<name>()` alone; it is {cell.source}"
+        assert hasattr(import_module(f"figures.{match[1]}"), match[2]), f"figures/{match[1]}.py has no {match[2]}"
+        assert "text/html" in cell.outputs[0]["data"], f"cell {cell.id} shows no piece: does the call return one?"
 
 
 @notebooks
@@ -133,31 +146,33 @@ def test_markdown_reads_the_same_everywhere(path):
     for cell in cells(path, "markdown"):
         for line in lines_outside_math(cell.source):
             for pattern, what in FORBIDDEN.items():
-                assert not re.search(pattern, line), f"{what}: {line}"
+                assert not re.search(pattern, line), f"cell {cell.id} has {what}, which not every reader shows: {line}"
             if line.startswith("|"):
                 assert not any("|" in math for math in re.findall(r"\$([^$]*)\$", line)), (
                     f"| in math in a table: {line}"
                 )
         for equation in re.findall(r"\$\$(.+?)\$\$", cell.source, flags=re.DOTALL):
             assert not ("\\tag" in equation and "\\\\" in equation), f"\\tag with a line break: {equation}"
-        assert cell.source.count("$$") % 2 == 0, cell.source
+        assert cell.source.count("$$") % 2 == 0, f"cell {cell.id}: a formula $$ ... $$ is not closed"
 
 
 @chapters
 def test_form_of_a_chapter(path):
     text = "\n".join(cell.source for cell in cells(path, "markdown"))
     headings = re.findall(r"^#.*$", text, re.MULTILINE)
-    assert sum(heading.startswith("# ") for heading in headings) == 1
-    assert [heading for heading in headings if heading in SECTIONS] == list(SECTIONS)
-    assert "> **In this chapter.**" in text
-    assert "**Time:**" in text
-    assert "**Next:**" in text
-    exercises = re.findall(r"\*\*Exercise (\d+\.\d+) \((★+), \d+ minutes\)\.\*\*", text)
-    assert len(exercises) >= 3
-    assert len(exercises) == text.count("> **Exercise")
+    titles = [heading for heading in headings if heading.startswith("# ")]
+    assert len(titles) == 1, f"a chapter has one title, `# ...`; this one has {titles}"
+    missing = [section for section in SECTIONS if section not in headings]
+    assert not missing, f"the chapter lacks the headings {missing}"
+    for part in ("> **In this chapter.**", "**You need**", "**Time:**", "**Next:**"):
+        assert part in text, f"the chapter lacks {part}: chapter 11 has it"
+    exercises = re.findall(r"> \*\*Exercise (\d+\.\d+) \((★+), \d+ minutes\)\.\*\*", text)
+    assert len(exercises) >= 3, f"a chapter has at least three exercises; this one has {len(exercises)}"
     for (number, stars), part in zip(exercises, re.split(r"> \*\*Exercise ", text)[1:], strict=True):
-        assert part.count("<summary>Solution") == 1, number
-        assert stars != "★★★" or "<summary>Hint" in part.split("<summary>Solution")[0], number
+        solutions = part.count("<summary>Solution")
+        assert solutions == 1, f"Exercise {number} needs one <details><summary>Solution</summary>; it has {solutions}"
+        hint = stars != "★★★" or "<summary>Hint" in part.split("<summary>Solution")[0]
+        assert hint, f"Exercise {number} has three stars and no <details><summary>Hint</summary> before its solution"
 
 
 @chapters
@@ -165,9 +180,12 @@ def test_hidden_cells_stand_behind_a_solution(path):
     """The page puts them inside its fold, if nothing stands between."""
     for before, cell in pairwise(nbformat.read(path, as_version=4).cells):
         if "hide-cell" in cell.metadata.get("tags", []):
-            assert "<details><summary>Solution</summary>\n\n" in before.source, cell.id
-            assert before.source.endswith("\n\n</details>"), cell.id
-            assert "mystnb" not in cell.metadata, cell.id
+            begin, end = "<details><summary>Solution</summary>\n\n", "\n\n</details>"
+            behind = begin in before.source and before.source.endswith(end)
+            assert behind, (
+                f"cell {cell.id} has the tag hide-cell: the cell before it must end with {begin + '...' + end!r}"
+            )
+            assert "mystnb" not in cell.metadata, f"cell {cell.id} is hidden, and shows no figure"
 
 
 @chapters
@@ -175,7 +193,7 @@ def test_every_statement_has_a_mark_and_every_proof_one_sign(path):
     text = "\n".join(cell.source for cell in cells(path, "markdown"))
     for head, rest in re.findall(HEADS, text, re.MULTILINE):
         assert re.match(MARKS, rest), f"the first words behind the head of {head} must be a mark: {rest[:60]}"
-    assert r"\blacksquare" not in text
+    assert r"\blacksquare" not in text, r"a proof ends with $\square$, here as everywhere"
 
 
 @chapters
@@ -184,39 +202,43 @@ def test_numbers_of_statements_and_equations_are_unique_and_of_this_chapter(path
     chapter = str(int(path.stem[:2]))
     for pattern in (r"\\tag\{([\d.]+)\}", r"^> \*\*(?:Theorem|Corollary) ([\d.]+) ?\(?", r"^> \*\*Exercise ([\d.]+)"):
         numbers = [number.rstrip(".") for number in re.findall(pattern, text, re.MULTILINE)]
-        assert len(numbers) == len(set(numbers)), numbers
-        assert all(number.split(".")[0] == chapter for number in numbers), numbers
-        assert [int(number.split(".")[1]) for number in numbers] == list(range(1, len(numbers) + 1)), numbers
+        right = [f"{chapter}.{place}" for place in range(1, len(numbers) + 1)]
+        assert numbers == right, f"numbers must be {right}, in the order of the chapter; they are {numbers}"
 
 
 @chapters
 def test_each_chapter_proves(path):
     code = "\n".join(cell.source for cell in cells(path, "code"))
     if path.stem in MEASURES:
-        assert code.count("assert ") >= 10
+        found = code.count("assert ")
+        assert found >= 10, f"a chapter of measurements has at least ten asserts; this one has {found}"
         return
-    assert code.count("proved(") >= 5
-    assert "refuted(" in code
-    assert "assert_close" in code
+    for call, least in (("proved(", 5), ("refuted(", 1), ("assert_close(", 1)):
+        found = code.count(call)
+        assert found >= least, f"a chapter has at least {least} {call}...); this one has {found}"
 
 
 @chapters
 def test_the_index_has_the_minutes_of_the_chapter(path):
     text = "\n".join(cell.source for cell in cells(path, "markdown"))
-    read, run = re.search(r"\*\*Time:\*\* (\d+) minutes to read.*?(\d+) seconds to run", text).groups()
+    time = re.search(r"\*\*Time:\*\* (\d+) minutes to read.*?(\d+) seconds to run", text)
+    assert time, "the chapter begins with its time, like this: **Time:** 20 minutes to read, 5 seconds to run."
     index = (ROOT / "chapters" / "index.md").read_text(encoding="utf-8")
-    (line,) = re.findall(rf"^\| \[{int(path.stem[:2])} .*?\]\({path.name}\).*$", index, re.MULTILINE)
-    assert line.endswith(f"| {read} min | {run} s |")
+    lines = re.findall(rf"^\| \[{int(path.stem[:2])} .*?\]\({path.name}\).*$", index, re.MULTILINE)
+    right = f"| {time[1]} min | {time[2]} s |"
+    assert len(lines) == 1, f"the table in chapters/index.md needs one row for {path.name}, which ends with {right}"
+    assert lines[0].endswith(right), f"its row in chapters/index.md must end with {right}: {lines[0]}"
 
 
 def test_each_claim_names_who_says_it_and_has_a_verdict():
     text = "\n".join(cell.source for cell in cells(ROOT / "chapters" / "claims.ipynb", "markdown"))
     claims = [part for part in text.split("\n## ")[1:] if part.startswith('"')]
-    assert len(claims) >= 15
+    assert len(claims) >= 15, len(claims)
     for claim in claims:
-        assert "*Who says it.* " in claim
-        assert re.search(r"\*\*Verdict: [^*]+\*\*", claim), claim.splitlines()[0]
-        assert "ipynb)" in claim, f"no link to what decides: {claim.splitlines()[0]}"
+        head = claim.splitlines()[0]
+        assert "*Who says it.* " in claim, f"nobody is named (*Who says it.*): {head}"
+        assert re.search(r"\*\*Verdict: [^*]+\*\*", claim), f"no **Verdict: ...**: {head}"
+        assert "ipynb)" in claim, f"no link to what decides: {head}"
 
 
 EXERCISE = re.compile(r"> \*\*Exercise \d+\.\d+ \(★{1,3}, \d+ minutes\)\.\*\* \S")
@@ -229,3 +251,13 @@ def test_an_exercise_has_the_form_that_numbers_and_links_it(path):
             if re.match(r"[>\s]*\*\*Exercise\b", line):
                 right = "> **Exercise 4.6 (★★, 10 minutes).** Show that ..."
                 assert EXERCISE.match(line), f"{path.name}, cell {cell.id}: {line!r} must look like {right!r}"
+
+
+def test_the_template_has_the_form_of_a_chapter():
+    test_canonical_form(TEMPLATE)
+    test_code_is_short_and_defines_nothing(TEMPLATE)
+    test_markdown_reads_the_same_everywhere(TEMPLATE)
+    test_form_of_a_chapter(TEMPLATE)
+    test_hidden_cells_stand_behind_a_solution(TEMPLATE)
+    test_every_statement_has_a_mark_and_every_proof_one_sign(TEMPLATE)
+    test_an_exercise_has_the_form_that_numbers_and_links_it(TEMPLATE)

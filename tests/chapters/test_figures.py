@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 
 import figures.decay
+import figures.evidence
 import figures.family
 import figures.layouts
 import figures.linear
@@ -24,19 +25,21 @@ import figures.quick
 import figures.rotation
 import figures.sinusoidal
 import figures.speed
-from figures.files import COLOURS, DARK_PAGE, OUT, all_figures, narrow_figures, svg
+from figures.files import COLOURS, DARK_PAGE, OUT, all_figures, functions, narrow_figures, svg
 from figures.layouts import VECTOR
 from figures.linear import linear_weights
+from figures.palette import HUES
 from figures.rotation import score_tables
 from figures.sinusoidal import clock
-from figures.palette import HUES
 from figures.style import MAP, NARROW_WIDTH, SIGNED, WIDTH, narrow_form
-from lab import results
+from lab import published, results
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
 from rope_lib import reference
 from tests.conftest import ROOT
 from tests.conftest import contrast as on_screen
+
+DRAWINGS = {"book_map", "entry_points", "where_it_sits"}  # they show no data
 
 
 def axes(figure):
@@ -416,6 +419,48 @@ def test_scores_of_rotations_that_do_not_commute_are_not_relative():
         assert np.array_equal(ax.images[0].get_array(), table)
 
 
+def test_cases_are_right_answers_with_a_standard_error():
+    """Right answers of 1536: their shares are what is printed, and the errors those of a binomial law."""
+    ax = axes(figures.evidence.draw_cases())[0]
+    dots = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
+    right = [int(text.get_text().split(" of ")[0]) for text in ax.texts]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert [round(100 * count / 1536, 2) for count in right] == dots
+    assert dict(zip(names, dots, strict=True)) == {
+        name: test for name, (_, test) in (published.CAIL | published.CAIL_OTHERS).items()
+    }
+    for bar, count in zip(ax.collections, right, strict=True):
+        low, high = bar.get_segments()[0][:, 0]
+        share = count / 1536
+        assert high - low == pytest.approx(2 * 100 * math.sqrt(share * (1 - share) / 1536), abs=1e-3)
+
+
+def test_stages_show_the_printed_numbers():
+    ax = axes(figures.evidence.draw_stages())[0]
+    shown = {text.get_text(): text.xy for text in ax.texts}
+    assert shown == {f"stage {stage}": (length, best) for stage, length, *_, best in published.STAGES}
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in ax.lines] == list(shown.values())
+
+
+def test_two_exams_show_the_printed_numbers():
+    ax = axes(figures.evidence.draw_two_exams())[0]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    dots = [line.get_xdata()[0] for line in ax.lines]
+    expected = {f"{name}, validation set": f1 for name, f1 in published.QQP_VALIDATION.items()}
+    expected |= {"RoFormer, validation set": 86.4, "BERT, test set": 71.2}
+    assert dict(zip(names, dots, strict=True)) == expected
+    assert [float(text.get_text()) for text in ax.texts] == dots
+
+
+def test_each_figure_has_a_test_of_its_data():
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "chapters").glob("test_*.py"))
+    for name in sorted(functions("draw_").keys() - DRAWINGS):
+        assert f".draw_{name}(" in tests, (
+            f"draw_{name} has no test of its data: compare the plotted numbers with a closed form or the plain loop, "
+            "in tests/chapters/test_figures.py"
+        )
+
+
 @pytest.fixture(scope="module")
 def drawn():
     return all_figures()
@@ -469,7 +514,7 @@ def test_a_form_for_a_phone_shows_the_same_numbers(drawn, narrow):
         found += [line.get_ydata() for ax in axes(figure) for line in ax.lines]
         return sorted(np.round(np.asarray(part, float), 9).tobytes() for part in found)
 
-    for name in set(drawn) - {"entry_points", "where_it_sits", "book_map"}:  # drawings, not data
+    for name in set(drawn) - DRAWINGS:
         assert numbers(drawn[name]) == numbers(narrow[f"{name}.narrow"]), name
 
 

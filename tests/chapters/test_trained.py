@@ -158,6 +158,18 @@ def test_figures_draw_what_is_stored():
     assert attention.images[0].get_array().tolist() in [run["map"] for run in runs_of("heads")]
 
 
+def test_the_energy_shows_all_heads_of_the_shipped_model():
+    model, texts = shipped()
+    with torch.no_grad():
+        shares = experiments.energies(model, texts[:, :128])
+    shown = figures.trained.draw_energy().axes[0].images[0].get_array()
+    layers, heads, _ = shares.shape
+    for row, share in enumerate(shown):
+        assert share.sum() == pytest.approx(1, abs=1e-6)
+        assert share.tolist() == pytest.approx(shares[row // heads, row % heads].tolist(), abs=1e-7)
+    assert len(shown) == layers * heads
+
+
 def test_attention_maps_are_those_of_the_model(bytes_of_text):
     """Each row spreads 1 over what it may see; shifted by the rotation, the last layer's output is the model's."""
     torch.manual_seed(0)

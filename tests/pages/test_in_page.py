@@ -125,7 +125,7 @@ def test_which_cells_are_live(cells, runs):
     ],
 )
 def test_a_cell_runs_after_what_its_names_come_from(above, cell, kept):
-    assert [in_page.ast.unparse(statement) for statement in in_page.before(above, cell)] == kept
+    assert [in_page.ast.unparse(statement) for statement in in_page.statements_needed(above, cell)] == kept
 
 
 @pytest.mark.parametrize(

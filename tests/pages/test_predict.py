@@ -293,7 +293,7 @@ def test_a_cleared_chapter_has_all_but_outputs_and_solutions(path, student):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=STEMS)
 def test_a_cleared_chapter_needs_nothing_that_was_left_out(path, student):
     code = [cell.source for cell in cells(student / path.name)[1:] if "outputs" in cell]
-    needed = in_page.reads_in_order([statement for source in code for statement in in_page.statements(source)])
+    needed = in_page.names_of(*(statement for source in code for statement in in_page.statements(source))).read
     assert needed <= set(dir(builtins)) | {"display"}
 
 

@@ -1,4 +1,4 @@
-// node pack.mjs <folder of pyodide> <folder of packages> <archive>: what pack.py makes of the packages, as a file.
+// node pack_python.mjs <folder of pyodide> <folder of packages> <archive>: what pack_python.py makes of the packages, as a file.
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 
@@ -6,5 +6,5 @@ const [runtime, packages, archive] = process.argv.slice(2).map((path) => resolve
 const { loadPyodide } = await import(`${runtime}/pyodide.mjs`);
 const python = await loadPyodide({ indexURL: `${runtime}/` });
 python.mountNodeFS("/packages", packages);
-python.runPython(readFileSync(new URL("pack.py", import.meta.url), "utf8"));
+python.runPython(readFileSync(new URL("pack_python.py", import.meta.url), "utf8"));
 writeFileSync(archive, python.FS.readFile("/python.zip"));

@@ -1,4 +1,4 @@
-"""Compile sympy and mpmath for the page: run by pack.mjs in the page's own Python, since byte code is of one version.
+"""Compile sympy and mpmath for the page. Its own Python runs this (pack_python.mjs), as byte code is of one version.
 
 So the page has sympy in a second, where reading its text takes eight. Tests stay behind.
 """
