@@ -20,6 +20,7 @@ from typing import NamedTuple
 IN_PAGE = {"sympy", "mpmath", "rope_lib.symbolic"} | sys.stdlib_module_names
 CLAIM = re.compile(r"\b(proved|refuted)\(|\bassert\b")
 LONGEST = 20_000  # characters that a run may show
+ONLY = ". The page has sympy alone; the notebook behind the download button can import what you have installed."
 MODULES = 680  # with sympy 1.14; only the progress bar needs it
 
 
@@ -150,10 +151,15 @@ def run(above: str, source: str) -> str:
             if last:
                 value = eval(compile(ast.Expression(last.value), place, "eval"), names)
                 result = typeset(value, settings)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         result = why(error, source, place)
-    result |= {"printed": printed.getvalue()[:LONGEST], "seconds": time.perf_counter() - begin}
+    result |= {"printed": shortened(printed.getvalue()), "seconds": time.perf_counter() - begin}
     return json.dumps(result | {"claims": bool(CLAIM.search(source))})
+
+
+def shortened(text: str) -> str:
+    """What a page can show of it, and how much it does not."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ... and {len(text) - LONGEST:,} characters more"
 
 
 def typeset(value, settings: dict) -> dict:
@@ -163,9 +169,10 @@ def typeset(value, settings: dict) -> dict:
     if value is None:
         return {}
     if not hasattr(value, "_repr_latex_"):
-        return {"text": repr(value)}
+        return {"text": shortened(repr(value))}
     known = {key: settings[key] for key in settings if key in LatexPrinter._default_settings}
-    return {"latex": latex(value, mode="plain", **known)}
+    tex = latex(value, mode="plain", **known)
+    return {"latex": tex} if len(tex) <= LONGEST else {"text": shortened(repr(value))}
 
 
 def why(error: BaseException, source: str, place: str) -> dict:
@@ -176,6 +183,8 @@ def why(error: BaseException, source: str, place: str) -> dict:
         frames = traceback.walk_tb(error.__traceback__)
         line = next((line for frame, line in frames if frame.f_code.co_filename == place), None)
         words = str(error)
+    if isinstance(error, ModuleNotFoundError):
+        words += ONLY
     if place != "<cell>":
         return {"error": f"{type(error).__name__} in a cell above", "words": words}
     kind = "Refused" if isinstance(error, AssertionError) else type(error).__name__

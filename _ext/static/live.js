@@ -109,7 +109,7 @@
 
     progress({ step, share, ready }) {
       this.meter.hidden = Boolean(ready) && !waiting.has(this.number);
-      if (ready) this.meter.removeAttribute("value");
+      if (share === undefined) this.meter.removeAttribute("value");
       else this.meter.value = share;
       if (ready) this.say(waiting.size ? "Running." : "Python is ready.");
       else if (this.step !== step) this.say(`${step} (once for this page).`);
@@ -121,6 +121,7 @@
       if (!python) start();
       waiting.set(this.number, this);
       this.runs.textContent = "Stop";
+      this.reset.disabled = this.close.disabled = true;
       this.clear();
       this.meter.hidden = false;
       this.say("Running.");
@@ -141,6 +142,7 @@
 
     ended(words = "") {
       this.runs.textContent = "Run";
+      this.reset.disabled = this.close.disabled = false;
       this.meter.hidden = true;
       this.changed = null;
       this.say(words);
@@ -184,7 +186,6 @@
     }
 
     restore() {
-      if (waiting.has(this.number)) return;
       this.code.value = texts[this.number] = this.text;
       this.code.oninput();
       this.clear();
@@ -193,7 +194,6 @@
     }
 
     leave() {
-      if (waiting.has(this.number)) return;
       this.restore();
       Cell.open.delete(this);
       this.code.remove();

@@ -27,7 +27,7 @@ function count(all) {
     const counter = new TransformStream({
       transform(part, out) {
         come += part.length;
-        postMessage({ step: "Fetching Python", share: Math.min(come / all, 1) });
+        postMessage(come < all ? { step: "Fetching Python", share: come / all } : { step: "Starting Python" });
         out.enqueue(part);
       },
     });

@@ -136,7 +136,17 @@ def test_a_cell_runs_after_what_its_names_come_from(above, cell, kept):
         ("\ntorch", {"error": "NameError in line 2", "code": "torch", "words": "name 'torch' is not defined"}),
         ("print('a')\n1 / 0", {"error": "ZeroDivisionError in line 2", "printed": "a\n"}),
         ("raise SystemExit('no')", {"error": "SystemExit in line 1", "words": "no"}),
-        ("print('a' * 30_000)", {"printed": "a" * in_page.LONGEST}),
+        ("print('a' * 30_000)", {"printed": "a" * in_page.LONGEST + " ... and 10,001 characters more"}),
+        (
+            "list(range(10**6))",
+            {"text": str([*range(10**5)])[: in_page.LONGEST] + " ... and 7,868,890 characters more"},
+        ),
+        ("sp.Symbol('x' * 30_000)", {"text": "x" * in_page.LONGEST + " ... and 10,000 characters more"}),
+        ("raise KeyboardInterrupt", {"error": "KeyboardInterrupt in line 1", "words": ""}),
+        (
+            "import numpyy",
+            {"error": "ModuleNotFoundError in line 1", "words": f"No module named 'numpyy'{in_page.ONLY}"},
+        ),
         ("proved(sp.cos(0), 1)", {"latex": "1 = 1", "claims": True}),
         ("[1, 2]", {"text": "[1, 2]", "claims": False}),
         ("x = 1", {"printed": ""}),

@@ -94,6 +94,8 @@ def test_an_endless_loop_can_be_stopped_and_the_page_stays_awake(browser, served
         proof = Live(visit.page, "J = rotation(pi / 2)")
         text = proof.cell.locator("pre").first.inner_text().strip()
         proof.click("Try it")
+        proof.status.filter(has_text="Starting Python").wait_for(timeout=90_000)
+        assert proof.cell.locator("progress").get_attribute("value") is None
         proof.code.fill("while True:\n    pass")
         proof.click("Run")
         proof.status.filter(has_text="Running.").wait_for(timeout=90_000)
