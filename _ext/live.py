@@ -78,7 +78,7 @@ def bring_python(app: Sphinx, exception: Exception | None) -> None:
     with zipfile.ZipFile(folder / "python.zip", "a") as archive:
         for name, text in own_files().items():
             archive.writestr(zipfile.ZipInfo(name), text)
-    total = sum((folder / path.name).stat().st_size for path in PYTHON if path.suffix != ".mjs")  # those are imported
+    total = sum((folder / path.name).stat().st_size for path in PYTHON if path.suffix in {".wasm", ".zip"})
     (folder / "live.json").write_text(json.dumps({"bytes": total}), encoding="utf-8")
 
 
