@@ -70,11 +70,7 @@ function breakable(nodes) {
     isProduct,
   ];
   const parts = where.reduce((all, here) => all.flatMap((part) => (size(part) <= WIDE ? [part] : cut(part, here))), [nodes]);
-  return parts.map(begun);
-}
-
-// What begins with a sign would take it for the sign of a number.
-function begun(part) {
-  if (part[0].type === "mo") part[0].attributes.form = "infix";
-  return part;
+  // A relation or a sign at the begin of a part would else be taken for the sign of a number.
+  for (const [first] of parts.slice(1)) if (first.type === "mo" && !opens(first)) first.attributes.form = "infix";
+  return parts;
 }

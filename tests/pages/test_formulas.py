@@ -65,6 +65,12 @@ def test_a_long_formula_may_break_and_a_short_one_does_not(tex, parts, display):
     )
 
 
+@pytest.mark.parametrize("tex", ["-1", r"(\cos x, 1)", r"- (a, b)"])
+def test_a_sign_at_the_begin_stands_close_to_its_number(tex):
+    assert 'form="prefix"' in formulas.mathml(tex)
+    assert 'form="infix"' not in formulas.mathml(tex)
+
+
 def test_what_is_displayed_is_so_with_and_without_the_command():
     assert formulas.mathml(r"\displaystyle \sum_i x", display=True) == formulas.mathml(r"\sum_i x", display=True)
     assert "munder" in formulas.mathml(r"\sum_i x", display=True)
