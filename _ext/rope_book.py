@@ -13,14 +13,19 @@ PARTS = (
 )  # fmt: skip
 
 
+def version_of(*suffixes: str) -> str:
+    """What changes with one of the files."""
+    paths = [path for path in Path(__file__).parent.rglob("*") if path.suffix in suffixes]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
+
+
 def setup(app: Sphinx) -> dict:
     """Connect the parts. The library and the figures are not installed where only pages are built."""
     sys.path.insert(0, str(Path(__file__).parent.parent))
     for part in PARTS:
         import_module(part).setup(app)
-    # When the extension itself changes, all pages are read again.
-    paths = [path for path in Path(__file__).parent.rglob("*") if path.suffix in {".py", ".mjs", ".html"}]
-    sources = b"".join(path.read_bytes() for path in sorted(paths))
-    app.add_config_value("extension_version", hashlib.sha256(sources).hexdigest(), "env")
+    # When the extension changes, all pages are read again; when only a style or a script does, they are written again.
+    app.add_config_value("extension_version", version_of(".py", ".mjs", ".html"), "env")
+    app.add_config_value("static_version", version_of(".css", ".js"), "html")
     app.add_js_file("reading.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -110,6 +110,9 @@ def test_formulas_and_figures_are_drawn_and_nothing_goes_wrong(name, engine, wat
     stem = Path(name).stem
     formulas = "[...document.querySelectorAll('article math')].filter(one => one.checkVisibility())"
     ask("for (const one of document.querySelectorAll('article section')) one.style.contentVisibility = 'visible'")
+    time.sleep(0.3)  # what scrolls is looked at when it comes near the screen
+    faded = "[...document.querySelectorAll('.rb-more-left, .rb-more-right')]"
+    assert ask(f"return {faded}.filter(one => getComputedStyle(one).display === 'inline').length") == 0
     heights = ask(f"return {formulas}.map(one => one.getBoundingClientRect().height)")
     assert bool(heights) is (stem not in WITHOUT_MATH)
     assert all(height > 5 for height in heights)
