@@ -52,7 +52,7 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
             what = "setup" if is_setup(source) else "code"
             cell["prompt_show"] = f"Setup {size}" if what == "setup" else f"Show the code {size}"
             cell["prompt_hide"] = f"Hide the {what}"
-        elif len(cell) > 1 and draws(source):
+        elif len(cell) > 1 and only_draws(source):
             cell.remove(code)
             begin = '<details class="rb-source"><summary>Code of this figure</summary>'
             cell += [nodes.raw("", begin, format="html"), code, nodes.raw("", "</details>", format="html")]
@@ -64,7 +64,7 @@ def is_setup(source: str) -> bool:
     return source.startswith("%matplotlib") or 2 * sum(kinds) > len(kinds)
 
 
-def draws(source: str) -> bool:
+def only_draws(source: str) -> bool:
     """Whether a cell only asks for a figure or a piece: figures.rotation.draw_aliases()."""
     match in_page.statements(source):
         case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="figures")))))]:

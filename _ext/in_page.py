@@ -152,7 +152,7 @@ def run(above: str, source: str) -> str:
                 value = eval(compile(ast.Expression(last.value), place, "eval"), names)
                 result = typeset(value, settings)
     except BaseException as error:
-        result = why(error, source, place)
+        result = describe_error(error, source, place)
     result |= {"printed": shortened(printed.getvalue()), "seconds": time.perf_counter() - begin}
     return json.dumps(result | {"claims": bool(CLAIM.search(source))})
 
@@ -175,7 +175,7 @@ def typeset(value, settings: dict) -> dict:
     return {"latex": tex} if len(tex) <= LONGEST else {"text": shortened(repr(value))}
 
 
-def why(error: BaseException, source: str, place: str) -> dict:
+def describe_error(error: BaseException, source: str, place: str) -> dict:
     """What went wrong, in the words of the error, and in which line of the cell; no stack."""
     if isinstance(error, SyntaxError):
         line, words = error.lineno, error.msg

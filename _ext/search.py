@@ -56,8 +56,8 @@ def read(node: nodes.Element, place: Place, found: list[Place]) -> None:
             for caption in child.findall(nodes.caption):
                 read(caption, place, found)
                 place.parts.append(" ")
-        elif not is_silent(child):
-            inner = begins(child, found)
+        elif not is_no_text(child):
+            inner = place_at(child, found)
             if inner:
                 found.append(inner)
             read(child, inner or place, found)
@@ -65,14 +65,14 @@ def read(node: nodes.Element, place: Place, found: list[Place]) -> None:
                 (inner or place).parts.append(" ")
 
 
-def is_silent(node: nodes.Element) -> bool:
+def is_no_text(node: nodes.Element) -> bool:
     """What is no text to be found: markup, and titles, which are names."""
     skipped = nodes.raw | nodes.comment | nodes.term | addnodes.desc_signature | addnodes.index
     title = isinstance(node, nodes.title) and isinstance(node.parent, nodes.section)
     return title or isinstance(node, skipped) or bool({"rb-head", "rb-mark"} & set(node["classes"]))
 
 
-def begins(node: nodes.Element, found: list[Place]) -> Place | None:
+def place_at(node: nodes.Element, found: list[Place]) -> Place | None:
     """The place that begins with a node, if one does."""
     if isinstance(node, nodes.section):
         title = node.next_node(nodes.title).astext()

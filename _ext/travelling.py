@@ -26,7 +26,7 @@ def imports_of(notebook: dict) -> ModuleFinder:
     return finder
 
 
-def needs(finder: ModuleFinder) -> list[str]:
+def packages_needed(finder: ModuleFinder) -> list[str]:
     """What has to be installed, beside the notebook's own IPython."""
     found, missing = ({name.split(".")[0] for name in names} for names in (finder.modules, finder.badmodules))
     return sorted(missing - found - sys.stdlib_module_names - {"IPython"})
@@ -42,7 +42,7 @@ def files_of(finder: ModuleFinder) -> dict[str, bytes]:
     return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
-def gains(notebook: dict) -> bool:
+def measures_time(notebook: dict) -> bool:
     """Whether a GPU would show more: a cell that measures time does it there."""
     measured = [cell for cell in notebook["cells"] if "nbval-ignore-output" in cell["metadata"].get("tags", [])]
     return any("default_device" in "".join(cell["source"]) for cell in measured)
@@ -55,11 +55,11 @@ def travelling_cell(notebook: dict) -> dict:
         for name, content in files_of(finder).items():
             info = zipfile.ZipInfo(name)  # a fixed date: the same bytes in each build
             archive.writestr(info, content, zipfile.ZIP_DEFLATED, compresslevel=9)
-    gpu = "; with one, it measures its times there" if gains(notebook) else ""
+    gpu = "; with one, it measures its times there" if measures_time(notebook) else ""
     lines = [
         "# The code of the book travels in this cell, zipped (MIT). Nothing that is installed is changed:",
         "# Python imports the book's modules from a folder that goes when the session ends.",
-        f"# The notebook needs {', '.join(needs(finder))}. It needs no network and no GPU{gpu}.",
+        f"# The notebook needs {', '.join(packages_needed(finder))}. It needs no network and no GPU{gpu}.",
         "import base64, pathlib, sys, tempfile",
         "",
         "book_folder = tempfile.TemporaryDirectory()",
@@ -85,7 +85,7 @@ def pack_notebooks(app: Sphinx, exception: Exception | None) -> None:
     for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         if notebook["cells"][0].get("id") != "book-code":
-            if gains(notebook):
+            if measures_time(notebook):
                 notebook["metadata"]["accelerator"] = "GPU"  # Colab then asks for one
             notebook["cells"].insert(0, travelling_cell(notebook))
             path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

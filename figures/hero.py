@@ -199,7 +199,7 @@ def letter(name: str, style: str) -> str:
     return f'<g class="rh-{name} {style}"><text class="rh-name rh-word">{name}</text></g>'
 
 
-def words() -> str:
+def thin_arrows() -> str:
     """Both words as they are before anything is done: thin arrows."""
     return "".join(
         f'<path class="rh-{name} rh-faint" stroke-width="1.5" d="M0 0L{x:g} {y:g}"></path>'
@@ -223,7 +223,7 @@ def view_added() -> str:
         for (x, y), ahead in ((tip(CAR), DISTANCE), (tip(RED), 0))
     )
     names = letter("q", "rh-qa") + letter("k", "rh-ka")
-    return f'<g transform="translate(30 106)">{words()}{codes}{arrow("k")}{arrow("q")}{names}</g>'
+    return f'<g transform="translate(30 106)">{thin_arrows()}{codes}{arrow("k")}{arrow("q")}{names}</g>'
 
 
 def view_rotated() -> str:
@@ -246,7 +246,7 @@ def view_rotated() -> str:
     )
     between = f'<path class="rh-s" opacity=".35" d="{path(wedge)}Z"></path>'
     turning = f'<g class="rh-turn">{between}{arrows}</g>'
-    return f'<g transform="translate(86 86)">{circles}{words()}{turning}{names}</g>'
+    return f'<g transform="translate(86 86)">{circles}{thin_arrows()}{turning}{names}</g>'
 
 
 def curve(place, moving: str) -> str:

@@ -11,7 +11,7 @@ from tools.notation import formulas, letters
 CHAPTERS = {int(path.stem[:2]): path for path in sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))}
 
 
-def used(path) -> set[str]:
+def letters_of_chapter(path) -> set[str]:
     """The letters of a chapter's formulas."""
     cells = nbformat.read(path, as_version=4).cells
     return {
@@ -52,12 +52,12 @@ def test_letters_are_read_as_a_reader_would():
 @pytest.mark.parametrize("number", CHAPTERS)
 def test_each_letter_of_a_chapter_is_on_the_page(number):
     listed = {letter for symbol, chapters, _ in rows() if number in chapters for letter in symbol}
-    missing = used(CHAPTERS[number]) - listed
+    missing = letters_of_chapter(CHAPTERS[number]) - listed
     assert not missing, f"chapter {number} uses {sorted(missing)}; add a row to chapters/notation.md"
 
 
 def test_each_row_is_used_in_the_chapters_that_it_names():
-    letters_in = {number: used(path) for number, path in CHAPTERS.items()}
+    letters_in = {number: letters_of_chapter(path) for number, path in CHAPTERS.items()}
     for symbol, chapters, row in rows():
         for number in chapters if symbol and len(chapters) < len(CHAPTERS) else ():
             assert symbol & letters_in[number], f"{row} is not used in chapter {number}"
