@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from rope_lib import scaling
-from rope_lib._checks import check_dim
+from rope_lib._checks import check_dim, check_length
 from rope_lib.frequencies import inverse_frequencies
 
 YARN, MSCALES = ("beta_fast", "beta_slow", "truncate"), ("mscale", "mscale_all_dim")
@@ -34,7 +34,29 @@ OTHERS = (  # with "rope" or "rotary" in them, that a configuration may have; a 
     *("rope_parameters", "rope_scaling", "rotary_dim", "qk_rope_head_dim", "rotary", "rope_interleave"),
     *("rope_interleaved", "no_rope_layers", "no_rope_layer_interval"),
 )
+SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a partial_rotary_factor that the file lacks
+    **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5", "qwen3_5_moe"), 0.25),
+    **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
+}
+BASE_IS_10000 = {  # those whose class takes it for a rope_theta that the file lacks
+    *(
+        "llama",
+        "mistral",
+        "qwen2",
+        "qwen2_vl",
+        "gemma",
+        "gemma2",
+        "gptj",
+        "codegen",
+        "gpt_neox",
+        "stablelm",
+        "phi",
+        "phi3",
+    ),
+    *("glm", "glm4", "deepseek_v2", "deepseek_v3", "internlm2", "olmo", "starcoder2", "falcon"),
+}
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
+OTHER_CODES = ("absolute", "learned", "alibi", "relative_key", "relative_key_query")  # for position_embedding_type
 WHOLE = "AutoConfig.from_pretrained(...).text_config.to_dict() is complete, the file leaves out what its class knows"
 
 
@@ -46,10 +68,14 @@ def frequencies_from_config(
     Known are rope_theta, rope_scaling and rope_parameters, with rope_type (or type) default, linear, dynamic, yarn,
     longrope, llama3 or proportional; head_dim, qk_rope_head_dim, or hidden_size and num_attention_heads; rotary_dim,
     partial_rotary_factor; max_position_embeddings, original_max_position_embeddings; older names of these (rotary_pct,
-    n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, ModernBERT). A missing base is 10000, as in
-    Llama 2. Any other name with "rope" or "rotary" in it is an error, since the speeds could depend on it.
+    n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, ModernBERT). Any other name with "rope",
+    "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a missing
+    partial_rotary_factor 1, unless model_type names a class that takes something else (GPT-NeoX, GLM, Phi ...) or one
+    that is not known here: then a missing base is an error.
 
-    The layout of the pairs is not in a configuration: it is in the code that the weights were trained with.
+    What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
+    What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),
+    `mrope_section` and `mrope_interleaved` go to `sectioned_cos_sin`.
 
     Args:
         config: of the model, or of the part of a multimodal model that rotates.
@@ -62,10 +88,11 @@ def frequencies_from_config(
 
     Raises:
         TypeError: config is no mapping.
-        ValueError: a size is missing; the rope_type, or a key beside it, is not known here or missing; layers differ
-            and layer_type does not name one; or as the functions of `rope_lib.scaling`.
+        ValueError: a size or a base is missing; the rope_type, or a key beside it, is not known here or missing; layers
+            differ and layer_type does not name one; the model does not rotate (alibi: true); or as the functions of
+            `rope_lib.scaling`.
 
-    Source: the names and defaults are those of Hugging Face's transformers; the tests compare with its results.
+    Source: names and defaults are those of Hugging Face's transformers 5.23; the tests compare with its results.
 
     Example:
         >>> llama = {"hidden_size": 4096, "num_attention_heads": 32}
@@ -79,6 +106,12 @@ def frequencies_from_config(
             f"config is a {type(config).__name__}; it must be a dict, e.g. json.load(...) or config.to_dict()"
         )
     config = _without_nulls(config)
+    if config.get("rotary") is False or config.get("alibi") or config.get("position_embedding_type", "") in OTHER_CODES:
+        raise ValueError(
+            "config is of a model without rotation (rotary: false, alibi: true or position_embedding_type)"
+        )
+    if seq_len is not None:
+        check_length(seq_len, "seq_len")
     rope = _without_nulls(_rope_parameters(config, layer_type))
     found = _first(rope, "rope_type", "type", default="default")
     kind = SAME_AS.get(found, found)
@@ -91,9 +124,14 @@ def frequencies_from_config(
             f"rope_type is {found!r}; missing beside it: {sorted(missing) or 'nothing'}; not known here: "
             f"{sorted(unknown) or 'nothing'}"
         )
-    share = _first(config | rope, *SHARES, default=1.0)
+    kind_of_model = config.get("model_type", "")
+    share = _first(config | rope, *SHARES, default=SHARE_OF_CLASS.get(kind_of_model, 1.0))
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
-    base = _first(config | rope, *BASES, default=10000.0)
+    base = _first(config | rope, *BASES, default=10000.0 if kind_of_model in {"", *BASE_IS_10000} else None)
+    if base is None:
+        raise ValueError(
+            f"config has no rope_theta, and what the class of {kind_of_model!r} takes is not known ({WHOLE})"
+        )
     return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len))
 
 
@@ -163,7 +201,7 @@ def _rope_parameters(config: dict, layer_type: str | None) -> Mapping:
 
 def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     """Before rope_parameters had an entry for each type of layer, a second base stood beside the first."""
-    names = {name for name in config if "rope" in name or "rotary" in name}
+    names = {name for name in config if any(word in name for word in ("rope", "rotary", "theta"))}
     if strange := names - {*OTHERS, *SHARES, *BASES, *LOCAL_BASES}:
         raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
     if not _first(config | rope, *BASES) and "_text" in config.get("model_type", ""):

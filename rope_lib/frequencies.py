@@ -112,18 +112,26 @@ def axial_cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = t
 
 
 def sectioned_cos_sin(
-    positions: Tensor, inv_freq: Tensor, *, sections: Sequence[int], dtype: torch.dtype = torch.float32
+    positions: Tensor,
+    inv_freq: Tensor,
+    *,
+    sections: Sequence[int],
+    interleaved_sections: bool = False,
+    dtype: torch.dtype = torch.float32,
 ) -> tuple[Tensor, Tensor]:
-    """Tables for positions with several coordinates that share one spectrum: the multimodal form of Qwen2-VL.
+    """M-RoPE: tables for positions with several coordinates that share one spectrum, as in Qwen2-VL and Qwen3-VL.
 
     The first sections[0] pairs, the fastest, turn by the first coordinate, the next sections[1] by the second, and so
-    on. Where all coordinates agree, as for text, this is `cos_sin`.
+    on; with interleaved_sections the pairs take the coordinates in turn. Where all coordinates agree, as for text, this
+    is `cos_sin`, so a model that got the wrong one of the two goes wrong at its first image only.
 
     Args:
         positions: (..., axes) in tokens, e.g. (time, row, column): the coordinates are the last axis. (Hugging Face's
             position_ids have them first: movedim(0, -1).)
         inv_freq: (rotary_dim // 2,) float64, in rad per token.
-        sections: pairs of each coordinate, e.g. (16, 24, 24) for rotary_dim 128.
+        sections: pairs of each coordinate, e.g. (16, 24, 24) for rotary_dim 128: `mrope_section` in a configuration.
+        interleaved_sections: `mrope_interleaved` in a configuration (Qwen3-VL). Pair 0 turns by the first coordinate,
+            pair 1 by the second, and so on around; where a later coordinate has its pairs, the first one takes over.
         dtype: as in `cos_sin`.
 
     Returns:
@@ -132,9 +140,9 @@ def sectioned_cos_sin(
     Raises:
         TypeError: as `cos_sin`.
         ValueError: there is not one section, a whole number that is not negative, for each coordinate; they do not add
-            up to len(inv_freq); or inv_freq is not a vector.
+            up to len(inv_freq); one of them is too large to be interleaved; or inv_freq is not a vector.
 
-    Source: Wang et al. 2024, section 2.1; the split into sections follows the authors' code.
+    Source: Wang et al. 2024, section 2.1; the split into sections follows the authors' code, in both forms.
 
     Example:
         >>> place, inv_freq = torch.tensor([[7, 0, 2]]), inverse_frequencies(16)
@@ -151,5 +159,10 @@ def sectioned_cos_sin(
             f"sections are {tuple(sections)}, inv_freq has {len(inv_freq)} speeds, positions have {axes} coordinates; "
             "there must be one section per coordinate, and sections must add up to the number of speeds"
         )
-    pairs = torch.tensor(tuple(sections), device=positions.device)
-    return _tables(positions.repeat_interleave(pairs, dim=-1, output_size=len(inv_freq)), inv_freq, dtype)
+    turns_by = [axis for axis, section in enumerate(sections) for _ in range(section)]
+    if interleaved_sections:
+        turns_by = [i % axes if i // axes < sections[i % axes] else 0 for i in range(len(inv_freq))]
+        if any(turns_by.count(axis) != section for axis, section in enumerate(sections)):
+            raise ValueError(f"sections are {tuple(sections)}; to be interleaved, the first one must be the largest")
+    coordinates = positions.index_select(-1, torch.tensor(turns_by, device=positions.device))
+    return _tables(coordinates, inv_freq, dtype)

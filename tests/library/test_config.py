@@ -80,6 +80,14 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"rotary_pct": 0.5}, [1, 0.01], 1),
         ({"rope_pct": 0.5}, [1, 0.01], 1),
         ({"rope_parameters": {"partial_rotary_factor": 0.5}, "partial_rotary_factor": 1.0}, [1, 0.01], 1),
+        ({"model_type": "glm"}, [1, 0.01], 1),  # what the class knows and the file does not say
+        ({"model_type": "gpt_neox"}, [1], 1),
+        ({"model_type": "gpt_neox", "rotary_pct": 1.0}, PLAIN, 1),
+        ({"model_type": "phi", "partial_rotary_factor": 1.0}, PLAIN, 1),
+        ({"model_type": "llama"}, PLAIN, 1),
+        ({"model_type": "mixtral", "rope_theta": 16.0}, BY_16, 1),
+        ({"model_type": "falcon", "alibi": False, "rotary": True}, PLAIN, 1),
+        ({"position_embedding_type": "rotary"}, PLAIN, 1),
         ({"rope_theta": 16}, BY_16, 1),
         ({"rotary_emb_base": 16}, BY_16, 1),
         ({"rope_parameters": {"rope_theta": 16, "rope_type": "default"}, "rope_theta": 81}, BY_16, 1),
@@ -348,6 +356,12 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"text_config": SMALL}, "sliding_attention", "config is that of a multimodal model"),
         ({"text_config": SMALL, "rope_parameters": {"rope_type": None}}, None, "config is that of a multimodal model"),
         ({"rope_ratio": 500, "original_rope": True}, None, "config has original_rope, rope_ratio, not known here"),
+        ({"model_type": "mixtral"}, None, r"what the class of 'mixtral' takes is not known \(AutoConfig"),
+        ({"model_type": "gpt2"}, None, "no rope_theta, and what the class of 'gpt2' takes is not known"),
+        ({"theta": 1e6}, None, "config has theta, not known here"),
+        ({"alibi": True, "rotary": False}, None, "config is of a model without rotation"),
+        ({"rotary": False}, None, "config is of a model without rotation"),
+        ({"position_embedding_type": "absolute"}, None, "config is of a model without rotation"),
         ({"rope_embedding_base": 1000000}, None, "config has rope_embedding_base, not known here"),
         ({"rotary_emb_fraction": 0.5}, None, "config has rotary_emb_fraction, not known here"),
         (
@@ -360,6 +374,12 @@ def test_layers_may_differ(changes, layer_type, speeds):
 def test_what_cannot_be_read_is_refused(changes, layer_type, text):
     with pytest.raises(ValueError, match=text):
         frequencies_from_config(SMALL | changes, layer_type=layer_type)
+
+
+@pytest.mark.parametrize("seq_len", [0, -1])
+def test_a_text_has_a_length(seq_len):
+    with pytest.raises(ValueError, match=f"seq_len is {seq_len}"):
+        frequencies_from_config(SMALL, seq_len=seq_len)
 
 
 @pytest.mark.parametrize("config", [None, "config.json", [SMALL], RotaryEmbedding(4, interleaved=True)])

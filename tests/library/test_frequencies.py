@@ -148,10 +148,25 @@ def test_sections_by_hand():
     torch.testing.assert_close(sin, angles.sin(), rtol=0, atol=1e-15)
 
 
-def test_sectioned_tables_of_text_are_the_plain_ones():
+@pytest.mark.parametrize(
+    ("sections", "axes"),  # which coordinate each pair turns by, read off Qwen3-VL's code
+    [((4, 2, 2), "thwthwtt"), ((3, 3, 2), "thwthwth"), ((5, 1, 1), "thwtttt"), ((2, 1), "tht"), ((3,), "ttt")],
+)
+def test_interleaved_sections_by_hand(sections, axes, generator):
+    speeds = inverse_frequencies(2 * len(axes))
+    places = torch.randint(1, 40, (5, len(sections)), generator=generator)
+    cos, sin = sectioned_cos_sin(places, speeds, sections=sections, interleaved_sections=True, dtype=torch.float64)
+    angles = torch.stack([places[:, "thw".index(axis)] * speed for axis, speed in zip(axes, speeds, strict=True)], -1)
+    torch.testing.assert_close(cos, angles.cos(), rtol=0, atol=1e-12)
+    torch.testing.assert_close(sin, angles.sin(), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_sectioned_tables_of_text_are_the_plain_ones(interleaved):
     positions, inv_freq = torch.arange(5), inverse_frequencies(16)
     for dtype in (torch.float32, torch.float64):
-        sectioned = sectioned_cos_sin(positions[:, None].expand(5, 3), inv_freq, sections=[2, 3, 3], dtype=dtype)
+        settings = {"sections": [4, 2, 2], "interleaved_sections": interleaved, "dtype": dtype}
+        sectioned = sectioned_cos_sin(positions[:, None].expand(5, 3), inv_freq, **settings)
         for ours, plain in zip(sectioned, cos_sin(positions, inv_freq, dtype=dtype), strict=True):
             assert ours.dtype == dtype
             assert torch.equal(ours, plain)
