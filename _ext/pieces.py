@@ -69,11 +69,14 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
         return
     folder = Path(app.outdir) / "pieces"
     folder.mkdir(exist_ok=True)
-    for page, metadata in app.env.metadata.items():
+    alone = {}
+    for page, metadata in sorted(app.env.metadata.items()):
         for name, piece in metadata.get("alone", {}).items():
-            title = html.escape(app.env.titles[page].astext())
-            text = ALONE.format(title=title, name=name.replace("-", " "), piece=piece, page=page)
-            (folder / f"{name}.html").write_text(text, encoding="utf-8")
+            alone.setdefault(name, (page, piece))  # the first screen's is on two pages
+    for name, (page, piece) in alone.items():
+        title = html.escape(app.env.titles[page].astext())
+        text = ALONE.format(title=title, name=name.replace("-", " "), piece=piece, page=page)
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
     shutil.copyfile(FIRST / "shared.png", Path(app.outdir) / "_static" / "shared.png")
 
 

@@ -333,6 +333,21 @@ def piece() -> str:
     )
 
 
+class Screen:
+    """The piece, as a cell shows it."""
+
+    def _repr_html_(self) -> str:
+        return piece()
+
+    def __repr__(self) -> str:
+        return "<the first screen's piece>"
+
+
+def first_screen() -> Screen:
+    """For a page of the book."""
+    return Screen()
+
+
 # -- The same, standing still: for a page that runs no HTML, and for a link that is shared -----------------------------
 
 

@@ -519,3 +519,16 @@ def test_third_derivatives_in_every_order(interleaved):
         for way in ways:
             derivative = way(derivative)
         assert derivative(one).item() == pytest.approx(24 * loss(one).item(), rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("interleaved", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_compiled_it_is_one_kernel(dtype, interleaved):
+    from torch._inductor import metrics
+
+    torch.compiler.reset()
+    metrics.reset()
+    x, tables = torch.randn(1, 8, 256, 128).to(dtype), cos_sin(torch.arange(256), inverse_frequencies(128))
+    torch.compile(apply_rotary_emb, fullgraph=True)(x, *tables, interleaved=interleaved)
+    assert metrics.generated_kernel_count == 1

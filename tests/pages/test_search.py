@@ -38,6 +38,34 @@ def test_search_leads_to_the_place(query, first, browser, html):
     assert results(browser, query)[0][0].startswith(f"chapters/{first}")
 
 
+# What engineers type, and where the answer stands; one of the first three results leads there.
+ENGINEERS = {
+    "in_practice": """
+        vLLM; GGUF; llama.cpp; MLA; DeepSeek MLA; M-RoPE; mrope_section; Qwen3-VL; StreamingLLM; attention
+        sink; FlashAttention; position_ids; left padding; packing; cache shift; context shift; prefix reuse;
+        speculative; tree attention; context parallel; sequence parallel; ring attention; tensor parallel;
+        NoPE; no_rope_layers; SmolLM3; QK-norm; RMSNorm; GQA; grouped queries; converted checkpoint;
+        is_neox_style; rotary_interleaved; traditional; NEOX; rope_interleave; rotate_half; rope_parameters;
+        hf-overrides; rope-freq-base; yarn-orig-ctx; rope-freq-scale; ExLlama alpha; short prompts; inv_freq
+        buffer; turned backwards; partial rotary; KV cache; two bases; ONNX; torch.compile; Megatron; MLX;
+        Transformer Engine; 2-D positions; quantization""",
+    "09_beyond_training_length": "rope_scaling; dynamic NTK; high_freq_factor",
+    "06_rope_in_code": "packed documents; which check sees which mistake",
+    "07_long_range_decay": "which base",
+}
+ASKED = [(query.strip(), page) for page, queries in ENGINEERS.items() for query in queries.split(";")]
+
+
+def test_what_engineers_ask_for_is_found(browser, html):
+    assert len(ASKED) >= 60
+    missed = {}
+    for query, page in ASKED:
+        first = [address for address, _ in results(browser, query)[:3]]
+        if not any(address.startswith(f"chapters/{page}.html") for address in first):
+            missed[query] = first
+    assert missed == {}
+
+
 @pytest.mark.parametrize("query", ["glossary", "rotary position embedding", "RoPE", "positions"])
 def test_search_lists_each_place_once(query, browser, html):
     addresses = [address for address, _ in results(browser, query)]
