@@ -53,7 +53,7 @@ ENGINEERS = {
     "06_rope_in_code": "packed documents; which check sees which mistake",
     "07_long_range_decay": "which base",
 }
-ASKED = [(query.strip(), page) for page, queries in ENGINEERS.items() for query in queries.split(";")]
+ASKED = [(" ".join(query.split()), page) for page, queries in ENGINEERS.items() for query in queries.split(";")]
 
 
 def test_what_engineers_ask_for_is_found(browser, html):
