@@ -2,7 +2,7 @@
 // a printed page is light. And what one copies of a formula is its TeX.
 (() => {
   "use strict";
-  const AREAS = "main :is(pre, .output, .rb-drawing, div.math, .pst-scrollable-table-container, .rope-piece > div)";
+  const AREAS = "main :is(pre, .output, div.math, .pst-scrollable-table-container, .rope-piece > div)";
 
   function look(area) {
     const [left, right] = [area.scrollLeft > 1, area.scrollLeft + area.clientWidth < area.scrollWidth - 1];

@@ -62,3 +62,17 @@ def test_figures_follow_the_theme(scheme, browser):
         )
         assert len(widths) >= 5
         assert min(widths) > 500
+
+
+@pytest.mark.parametrize(("width", "shown"), [(1280, "svg.rb-figure:not(.rb-narrow)"), (360, "svg.rb-narrow")])
+def test_one_of_the_two_forms_of_each_figure_is_shown(width, shown, browser, html):
+    with Visit(browser, f"{HTML.as_uri()}/chapters/02_sinusoidal_encoding.html") as visit:
+        visit.page.set_viewport_size({"width": width, "height": 800})
+        drawings = visit.page.locator(".rb-drawing")
+        assert drawings.count() >= 5
+        for drawing in drawings.all():
+            seen = drawing.locator("svg").evaluate_all(
+                "all => all.filter(one => getComputedStyle(one).display !== 'none')"
+            )
+            assert len(seen) == drawing.locator(shown).count() == 1
+            assert drawing.evaluate("one => one.scrollWidth <= one.clientWidth")

@@ -1139,6 +1139,8 @@ def test_the_exam_has_ten_questions_with_three_levels(seed):
     speed = torch.pi / float(drawn["parts"])
     found = reference.score(q, k, int(drawn["m"]) * speed, int(drawn["n"]) * speed, interleaved=True)
     assert abs(found - float(drawn["score"])) < 1e-3
+    exchanged = reference.score(q, k, int(drawn["n"]) * speed, int(drawn["m"]) * speed, interleaved=True)
+    assert abs(exchanged - float(drawn["exchanged"])) < 1e-3
     [order] = check.conversion_by_loop(torch.arange(int(drawn["rows"]))[:, None], int(drawn["head"]), False)
     assert ", ".join(str(int(row)) for row in order) == drawn["order"]
 
