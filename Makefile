@@ -24,7 +24,7 @@ SIGNS := U+20-7E,U+A0,U+B0-B1,U+B7,U+D7,U+2C6,U+2D9,U+2DC,U+203E,U+391-3A9,U+3B1
 fail = { echo "Error: $(1)" >&2; exit 1; }
 last_words = $$(grep -iE 'error' $(1) | tail -n 1) (all in $(1))
 
-.PHONY: help book watch serve check test test-all attack notebook chapters figures student teacher handout slides pdf \
+.PHONY: help book watch serve check test test-all attack lists notebook chapters figures student teacher handout slides pdf \
 	offline bench versions lint clean
 .DEFAULT_GOAL := help
 
@@ -35,7 +35,7 @@ book: $(VENV)/book.stamp  ## render the pages into _build/html, those that chang
 	@$(BUILD)
 	@echo "The book is in _build/html. Open _build/html/index.html in a browser, or run: make serve"
 
-watch: $(VENV)/book.stamp  ## serve the pages on http://localhost:8000 (PORT=...) and show each change when it is saved
+watch: book  ## serve the pages on http://localhost:8000 (PORT=...) and show each change when it is saved
 	@$(BIN)/python -m tools.watch $(PORT)
 
 serve: book  ## serve the pages on http://localhost:8000 (PORT=...)
@@ -53,8 +53,12 @@ test-all: $(VENV)/test.stamp lint book  ## the slow ones, too: compilers, every 
 	@$(DOWNLOADS)
 	@$(PYTEST) --nbval --doctest-modules _build/downloads rope_lib tests
 
-attack: $(VENV)/test.stamp  ## change every claim of the chapters, see which changes no cell refuses, store the result (minutes)
-	@$(BIN)/python -m tools.attack --store
+attack: $(VENV)/test.stamp  ## change every claim, or those of NAME=05, store which changes no cell refuses (up to 20 minutes)
+	@$(BIN)/python -m tools.attack $(NAME) --store
+	@$(BIN)/python -m tools.lists
+
+lists: $(VENV)/test.stamp  ## write what is listed and counted: theorems, numbers, the map of the documents
+	@$(BIN)/python -m tools.lists
 
 notebook: $(VENV)/test.stamp  ## open the chapters in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir chapters

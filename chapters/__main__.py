@@ -19,6 +19,7 @@ KERNELSPEC = {
     "name": "python3",
 }
 KEPT = ("break", "corrects", "covers", "mystnb", "tags")
+DROPPED = ("jupyter", "execution", "collapsed", "editable", "slideshow")
 HIDDEN = {  # what the pages fold, JupyterLab folds too
     "hide-input": {"source_hidden": True},
     "hide-cell": {"source_hidden": True, "outputs_hidden": True},
@@ -27,6 +28,12 @@ HIDDEN = {  # what the pages fold, JupyterLab folds too
 
 def canonical(metadata: dict) -> dict:
     """What pages and tests ask for, and what JupyterLab is to fold."""
+    if lost := set(metadata) - {*KEPT, *DROPPED}:
+        sys.exit(
+            f"Error: the metadata of a cell has {', '.join(sorted(lost))};"
+            f" known are {', '.join(KEPT)} (below mystnb a figure has its"
+            " name, caption and alt text). Nothing was written."
+        )
     kept = {key: metadata[key] for key in KEPT if key in metadata}
     for tag in kept.get("tags", []):
         if tag in HIDDEN:

@@ -82,6 +82,28 @@ def draw_unmet_angles(*, dim: int = 128, length: int = 4096, factor: int = 8, ba
 
 
 @styled
+def draw_hands(
+    *, pairs: tuple[int, ...] = (0, 40, 63), dim: int = 128, length: int = 4096, factor: float = 8.0
+) -> Figure:
+    """Pairs as hands of a clock: the arc that each met in training, and beyond it the one of a longer text."""
+    figure = sheet(2.6, 2.2)
+    theta = inverse_frequencies(dim, device="cpu")
+    for ax, pair in zip(figure.subplots(1, len(pairs)), pairs, strict=True):
+        met, reached = (min(steps * theta[pair].item(), 2 * math.pi) for steps in (length, factor * length))
+        for begin, end, colour in ((0, met, BLUE), (met, reached, VERMILLION)):
+            angles = np.linspace(begin, end, 200)
+            ax.plot(np.cos(angles), np.sin(angles), color=colour, linewidth=6, solid_capstyle="butt")
+        circle = np.linspace(0, 2 * np.pi, 200)
+        ax.plot(0.9 * np.cos(circle), 0.9 * np.sin(circle), color="0.5", linewidth=0.8)
+        hand = met if met < 2 * math.pi else 1.0  # a fast hand points anywhere
+        ax.annotate("", (0.85 * np.cos(hand), 0.85 * np.sin(hand)), (0, 0), arrowprops={"arrowstyle": "-|>"})
+        turns = length * theta[pair].item() / (2 * math.pi)
+        ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", title=f"pair {pair}: {turns:.3g} turns")
+        ax.axis("off")
+    return figure
+
+
+@styled
 def draw_scaled_speeds(*, dim: int = 128, length: int = 4096, factor: float = 8.0) -> Figure:
     """By how much each method slows each pair down."""
     plain = speeds("as trained", dim=dim, length=length, factor=factor)

@@ -168,7 +168,7 @@ def _those(rope: Mapping, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None) -> dict[str, Any]:
     """The length of the model, that of the training before it was stretched, and what follows from them."""
-    if kind in ("default", "linear", "proportional"):
+    if kind not in ("dynamic", "yarn", "longrope", "llama3"):
         return {}
     longest = _first(config, "max_position_embeddings", "n_positions")
     original = _first(rope | config, "original_max_position_embeddings", default=longest)

@@ -22,6 +22,16 @@
     area.onscroll = () => look(area);
   }
 
+  // Who follows a link to a place needs the true height of what stands before it.
+  const place = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  function arrive() {
+    if (!place()) return;
+    document.documentElement.classList.add("rb-laid-out");
+    place().scrollIntoView();
+  }
+  arrive();
+  addEventListener("hashchange", arrive);
+
   // On paper the page is light.
   const page = document.documentElement.dataset;
   addEventListener("beforeprint", () => { [page.screen, page.theme] = [page.theme, "light"]; });

@@ -148,4 +148,7 @@ def test_every_cell_with_a_claim_can_fail(name, found):
 def test_stored_result_is_of_these_cells(path):
     stored = json.loads(attack.STORED.read_text())["cells"]
     present = [cell.id for cell in attack.code_cells(path) if attack.holds_claim(attack.parsed(cell))]
-    assert stored.get(path.stem) == present, "run `make attack`"
+    number = path.stem.split("_")[0]
+    assert stored.get(path.stem) == present, (
+        f"cells with claims are new or gone: run `make attack NAME={number}` (minutes)"
+    )

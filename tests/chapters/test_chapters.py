@@ -79,7 +79,9 @@ def test_canonical_form(path):
 @notebooks
 def test_every_cell_was_run_in_order_without_a_word_on_stderr(path):
     code = cells(path, "code")
-    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1)), "run `make chapters`"
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1)), (
+        f"run `make chapters NAME={path.stem[:2]}`"
+    )
     for cell in code:
         for output in cell.outputs:
             assert output.output_type != "error", f"cell {cell.id} ended in an error"
@@ -117,12 +119,18 @@ def test_figures_have_a_caption_a_name_and_a_text(path):
             continue
         drawn += 1
         match = re.fullmatch(r"figures\.(\w+)\.(draw_\w+)\(\)", cell.source)
-        assert match, f"a figure cell is one call without parameters, so that the page can show its SVG: {cell.source}"
+        assert match, (
+            f"cell {cell.id} stores a picture. A figure is one call without parameters; of formulas, "
+            f'sp.init_printing(use_latex="mathjax", imaginary_unit="ri") stores none: {cell.source}'
+        )
         assert hasattr(import_module(f"figures.{match[1]}"), match[2]), f"figures/{match[1]}.py has no {match[2]}"
-        assert len(pictures) == 1, "no picture is stored: is `%matplotlib inline` in the first cell?"
+        assert len(pictures) == 1, f"no picture is stored: run `make chapters NAME={path.stem[:2]}`"
         name = "fig-" + match[2].removeprefix("draw_").replace("_", "-")
         settings = cell.metadata.get("mystnb", {})
-        right = {"figure": {"name": name, "caption": "**What one sees.** How."}, "image": {"alt": "In words."}}
+        right = {
+            "figure": {"name": name, "caption": "**What one sees.** How."},
+            "image": {"alt": "More than 40 characters of words."},
+        }
         missing = f"cell {cell.id}: mystnb in its metadata must be like {right}; it is {settings}"
         assert settings.get("figure", {}).get("name") == name, missing
         assert settings["figure"].get("caption", "").endswith("."), missing

@@ -595,6 +595,16 @@ def test_values_are_not_turned_where_rope_sits():
     assert {box[0] for box in figures.quick.BOXES.values()} <= texts
 
 
+def test_hands_show_what_was_met_and_what_a_longer_text_adds():
+    for ax, pair in zip(figures.longer.draw_hands(pairs=(0, 50, 63)).axes, (0, 50, 63), strict=True):
+        speed = reference.inverse_frequency(pair, 128)
+        met, more = (np.unwrap(np.arctan2(line.get_ydata(), line.get_xdata())) for line in ax.lines[:2])
+        assert met[-1] == pytest.approx(min(4096 * speed, 2 * math.pi), abs=1e-6)
+        reached = min(8 * 4096 * speed, 2 * math.pi)
+        assert np.ptp(more) == pytest.approx(reached - min(4096 * speed, 2 * math.pi), abs=1e-6)
+        assert f"pair {pair}: {4096 * speed / (2 * math.pi):.3g} turns" == ax.get_title()
+
+
 def test_turns_in_training():
     lines = axes(figures.longer.draw_turns_in_training(dim=16))[0].lines
     expected = [4096 * 10_000 ** (-2 * i / 16) / (2 * math.pi) for i in range(8)]

@@ -69,11 +69,12 @@ def test_a_broken_declaration_is_found(lines, expected):
     assert all(message.startswith(start) for message, start in zip(found, expected, strict=True))
 
 
-@pytest.mark.parametrize("stem", sorted(stem for stem in NOTEBOOKS if stem[0].isdigit() and stem[:2] != "10"))
-def test_without_a_chapter_some_passage_has_no_place(stem):
-    """Chapter 10 measures what others explain, so that nothing hangs on it alone."""
-    others = {other: found for other, found in DECLARED.items() if other != stem}
-    assert any(message.startswith("no cell covers") for message in source_map.problems(DOCUMENTS, others))
+@pytest.mark.parametrize("number", ["01", "02", "03", "04", "05", "06", "07", "08", "09", "11"])
+def test_without_a_chapter_some_passage_has_no_place(number):
+    """Those that follow the documents. (Chapter 10 measures what others explain.)"""
+    others = {other: found for other, found in DECLARED.items() if not other.startswith(number)}
+    missing = [message for message in source_map.problems(DOCUMENTS, others) if message.startswith("no cell covers")]
+    assert missing, f"chapter {number} is the only place of no passage: does `covers` in its cells say what it covers?"
 
 
 def test_a_correction_is_no_cover():
@@ -111,7 +112,7 @@ def test_the_source_map_has_a_row_for_each_passage_and_links_to_each_place():
 
 @pytest.mark.parametrize("path", sorted(lists.CHAPTERS.glob("*.md")), ids=lambda path: path.stem)
 def test_a_page_lists_and_counts_what_there_is(path):
-    assert path.read_text(encoding="utf-8") == lists.files()[path], f"{path.name} is stale: run python -m tools.lists"
+    assert path.read_text(encoding="utf-8") == lists.files()[path], f"{path.name} is stale: run `make lists`"
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,11 @@ def test_of_many_numbers_the_first_six_are_shown():
 def test_each_chapter_from_the_second_on_asks_for_code(path):
     cells = nbformat.read(path, as_version=4).cells
     checks = [cell for cell in cells if cell.cell_type == "code" and ".check(" in cell.source]
+    number = path.stem[:2]
+    needed = f"two cells with `.check(` of lab/practice/chapter_{number}.py: `answer = None`, and a hidden one, solved"
+    assert len(checks) == 2, f"the chapter needs {needed}; it has {len(checks)}"
     begun, solved = checks
-    assert f"from lab.practice.chapter_{path.stem[:2]} import" in begun.source
+    assert f"from lab.practice.chapter_{number} import" in begun.source
     assert begun.outputs[0].text.startswith("Not written yet.")
     assert "hide-cell" in solved.metadata.tags
     assert re.fullmatch(r"Right, in all \d+ cases.\n", solved.outputs[0].text)

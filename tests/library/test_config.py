@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rope_lib import RotaryEmbedding, inverse_frequencies, scaling
-from rope_lib.config import frequencies_from_config
+from rope_lib.config import KEYS, frequencies_from_config
 from tests.conftest import ROOT
 
 MODELS = json.loads((ROOT / "tests" / "data" / "transformers_configs.json").read_text())["models"]
@@ -374,6 +374,11 @@ def test_layers_may_differ(changes, layer_type, speeds):
 def test_what_cannot_be_read_is_refused(changes, layer_type, text):
     with pytest.raises(ValueError, match=text):
         frequencies_from_config(SMALL | changes, layer_type=layer_type)
+
+
+def test_each_type_is_tested():
+    text = (ROOT / "tests" / "library" / "test_config.py").read_text(encoding="utf-8")
+    assert [kind for kind in KEYS if f'"{kind}"' not in text] == []
 
 
 @pytest.mark.parametrize("seq_len", [0, -1])

@@ -214,3 +214,19 @@ def test_focus_is_seen_on_each_button_of_the_page(browser):
             focused[name] = seen
         assert len(focused) > 20
         assert [name for name, seen in focused.items() if not seen] == []
+
+
+@pytest.mark.parametrize("stem", ["02_sinusoidal_encoding", "06_rope_in_code", "09_beyond_training_length"])
+def test_a_link_to_a_section_leads_there(stem, browser, html):
+    """From another page and on the page itself, though what is far from the screen waits with its layout."""
+    page = html / "chapters" / f"{stem}.html"
+    anchors = re.findall(r'<section id="([\w-]+)"', page.read_text(encoding="utf-8"))[1:]
+    where = """anchor => [document.getElementById(anchor).getBoundingClientRect().top,
+                          document.documentElement.scrollHeight - scrollY - innerHeight]"""
+    for anchor in anchors:
+        with Visit(browser, f"{page.as_uri()}#{anchor}") as visit:
+            for goal in (anchor, anchors[0], anchors[-2]):
+                visit.page.evaluate("anchor => { location.hash = anchor }", goal)
+                visit.page.wait_for_timeout(100)
+                top, below = visit.page.evaluate(where, goal)
+                assert 0 <= top < 120 or below < 2, (anchor, goal, top)
