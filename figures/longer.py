@@ -98,7 +98,7 @@ def draw_hands(
         hand = met if met < 2 * math.pi else 1.0  # a fast hand points anywhere
         ax.annotate("", (0.85 * np.cos(hand), 0.85 * np.sin(hand)), (0, 0), arrowprops={"arrowstyle": "-|>"})
         turns = length * theta[pair].item() / (2 * math.pi)
-        ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", title=f"pair {pair}: {turns:.3g} turns")
+        ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", title=f"pair {pair}\n{turns:.3g} turns")
         ax.axis("off")
     return figure
 

@@ -602,7 +602,7 @@ def test_hands_show_what_was_met_and_what_a_longer_text_adds():
         assert met[-1] == pytest.approx(min(4096 * speed, 2 * math.pi), abs=1e-6)
         reached = min(8 * 4096 * speed, 2 * math.pi)
         assert np.ptp(more) == pytest.approx(reached - min(4096 * speed, 2 * math.pi), abs=1e-6)
-        assert f"pair {pair}: {4096 * speed / (2 * math.pi):.3g} turns" == ax.get_title()
+        assert f"pair {pair}\n{4096 * speed / (2 * math.pi):.3g} turns" == ax.get_title()
 
 
 def test_turns_in_training():

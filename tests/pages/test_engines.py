@@ -117,7 +117,7 @@ def test_formulas_and_figures_are_drawn_and_nothing_goes_wrong(name, engine, wat
     assert bool(heights) is (stem not in WITHOUT_MATH)
     assert all(height > 5 for height in heights)
     if heights:
-        assert ask("return document.fonts.check('16px STIX2', 'x')")
+        until(ask, "document.fonts.check('16px STIX2', 'x')")
     figures = "[...document.querySelectorAll('svg.rb-figure:not(.rb-narrow)')]"
     widths = ask(f"return {figures}.map(one => one.getBoundingClientRect().width)")
     assert all(width > 400 for width in widths)
