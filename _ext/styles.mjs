@@ -3,5 +3,6 @@ const [purgecss, pages, ...css] = process.argv.slice(2);
 const { PurgeCSS } = await import(purgecss);
 const content = [`${pages}/**/*.html`, `${pages}/_static/**/*.js`];
 const skippedContentGlobs = ["searchindex.js", "_static/places.js", "_static/live/**"].map((name) => `${pages}/${name}`);
-const sheets = await new PurgeCSS().purge({ css, content, skippedContentGlobs });
+const safelist = { greedy: [/tooltip/] }; // on which side one opens is decided in the page
+const sheets = await new PurgeCSS().purge({ css, content, skippedContentGlobs, safelist });
 console.log(sheets.map(({ css }) => css).join("\n"));
