@@ -223,7 +223,7 @@ def test_a_link_to_a_section_leads_there(stem, browser, html):
     anchors = re.findall(r'<section id="([\w-]+)"', page.read_text(encoding="utf-8"))[1:]
     where = """anchor => [document.getElementById(anchor).getBoundingClientRect().top,
                           document.documentElement.scrollHeight - scrollY - innerHeight]"""
-    for anchor in anchors:
+    for anchor in anchors[::4]:
         with Visit(browser, f"{page.as_uri()}#{anchor}") as visit:
             for goal in (anchor, anchors[0], anchors[-2]):
                 visit.page.evaluate("anchor => { location.hash = anchor }", goal)
