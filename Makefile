@@ -11,8 +11,9 @@ SUBSET := $(BIN)/pyftsubset --flavor=woff2 --no-hinting
 VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p' pyproject.toml)
 BUILD = $(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
 	{ cat $(VENV)/build.log; $(call fail,the build failed; each warning above counts as an error); }
-# Two workers with a thread each, as threads of both would wait for one another.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+# A thread for each worker, as threads of several would wait for one another; one worker more than cores, as those
+# that have a browser wait for it.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Each chapter is run once, as its page hands it out, in a folder that has nothing else.
 DOWNLOADS = rm -rf _build/downloads && mkdir _build/downloads && cp _build/html/_sources/chapters/*.ipynb _build/downloads
 # What formulas and figures may show: a test sees that the fonts have each sign.

@@ -63,6 +63,11 @@ def contrast(*colours):
     return (light + 0.05) / (dark + 0.05)
 
 
+def pytest_collection_modifyitems(items) -> None:
+    """Pages first: the longest files are among them, and the last one to begin is waited for."""
+    items.sort(key=lambda item: "pages" not in item.path.parts)
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
     """A line for each reason to skip, not for each test."""
     reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))

@@ -92,11 +92,12 @@ JUDGE = """async rules => {
         .flatMap(one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 200)}`));
 }"""
 # The strokes inside figures and formulas are nothing that axe judges, and nine tenths of a page. It looks at no section
-# that waits for its layout.
+# that waits for its layout, and at a fold that is fading in as it is just then.
 STILL = """
     document.querySelectorAll('math, svg.rb-figure').forEach(drawing => drawing.replaceChildren());
     document.head.append(Object.assign(document.createElement('style'), {
-        textContent: '* { transition: none !important; content-visibility: visible !important }' }));
+        textContent: `* { transition: none !important; animation: none !important }
+                      * { content-visibility: visible !important }` }));
 """
 ALL = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # off by default, and serious
 COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
@@ -109,7 +110,7 @@ def judge(page):
     found = {}
     for scheme in ("light", "dark"):
         page.evaluate("scheme => { document.documentElement.dataset.theme = scheme }", scheme)
-        page.wait_for_timeout(100)
+        page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
         found |= {f"{scheme}: {one}": None for one in page.evaluate(JUDGE, COLOURS if scheme == "dark" else ALL)}
     return list(found)
 
