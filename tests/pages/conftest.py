@@ -103,12 +103,12 @@ ALL = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # off by de
 COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 
 
-def judge(page):
+def judge(page, schemes=("light", "dark")):
     """What axe finds serious or critical; in the dark theme it looks at the colours only, the rest is the same."""
     page.evaluate(STILL)
     page.add_script_tag(path=AXE)
     found = {}
-    for scheme in ("light", "dark"):
+    for scheme in schemes:
         page.evaluate("scheme => { document.documentElement.dataset.theme = scheme }", scheme)
         page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
         found |= {f"{scheme}: {one}": None for one in page.evaluate(JUDGE, COLOURS if scheme == "dark" else ALL)}
