@@ -1,6 +1,7 @@
 """The rotation of rotary.py, faster: the same numbers to rounding.
 
-What costs time, on a CPU:
+What costs time on a GPU is what passes its memory, and the start of each operation. So: two operations, which read half
+precision beside tables of float32 (`_rotate_mixed`; `lab.traffic` counts). What costs time on a CPU:
 * New memory: the system clears it first. So: large pages (`_memory`).
 * Waiting: an operation on more than 32768 elements is shared among several cores and ends with the slowest. Beside a
   busy program that can mean one turn of it, 8 ms, for each operation. So: few operations, on whole tensors.
@@ -30,7 +31,7 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
     for x in xs:
         if _formula_is_best(x, cos, sin):
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
-        elif x.numel() <= PIECE and not (x.requires_grad and torch.is_grad_enabled()):
+        elif _on_cpu(x) and x.numel() <= PIECE and not (x.requires_grad and torch.is_grad_enabled()):
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
             wide = widened(x)
             rotated.append(_rotate_small(wide, *tables, in_place=wide is not x).type_as(x))
@@ -49,6 +50,10 @@ def _formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
     learned = torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)
     strange = type(x) not in (Tensor, Parameter) or torch.jit.is_tracing()
     return torch.compiler.is_compiling() or x.is_mps or learned or strange
+
+
+def _on_cpu(x: Tensor) -> bool:
+    return x.is_cpu
 
 
 def _forward_mode() -> bool:
@@ -70,9 +75,9 @@ def _prepare(cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
 
 
 def _by_pieces(of: Callable[..., Tensor], *tables: Tensor) -> Tensor:
-    """of(*tables), so little at a time that no other core is waited for."""
+    """of(*tables), on a CPU so little at a time that no other core is waited for."""
     elements = tables[0].numel()
-    if elements <= PIECE:
+    if elements <= PIECE or not _on_cpu(tables[0]):
         return of(*tables)
     length = max(1, PIECE * tables[0].shape[-2] // elements)
     pieces = (table.split(length, dim=-2) for table in tables)
@@ -99,6 +104,8 @@ def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_place
 def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Into new memory, in few operations, each on all of x or half of it; the sines of halves are added in place."""
     dtype = torch.promote_types(x.dtype, cos.dtype)
+    if not (_on_cpu(x) or (interleaved and dtype == x.dtype)):
+        return _rotate_mixed(x, cos, sin, interleaved)
     wide = x if dtype == x.dtype else new_memory(x, dtype=dtype).copy_(x)
     y = new_memory(wide) if wide is x or not interleaved else wide
     if interleaved:
@@ -109,6 +116,16 @@ def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tenso
         y0.addcmul_(x1, sin, value=-1)
         y1.addcmul_(x0, sin)
     return y if dtype == x.dtype else new_memory(x).copy_(y)
+
+
+def _rotate_mixed(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """x0 (cos, sin) + x1 (-sin, cos), where an operation can read operands of several dtypes; a CPU would copy them."""
+    axis, pairs = (-1, (-1, 2)) if interleaved else (-2, (2, -1))
+    x0, x1 = x.unflatten(-1, pairs).split(1, dim=axis)
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)
+    first, second = torch.stack((cos, sin), dim=axis), torch.stack((-sin, cos), dim=axis)
+    torch.addcmul(x0 * first, x1, second, out=y.unflatten(-1, pairs))
+    return y
 
 
 def _as_complex(x: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from lab.layer import RotaryAttention
 from lab.memory import memory_taken, page_faults, peak_rise
 from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
+from lab.traffic import rows, traffic
 from rope_lib import cos_sin, inverse_frequencies, reference
 from tests.conftest import ROOT
 
@@ -273,6 +274,36 @@ def test_memory_taken_counts_new_tensors_and_no_views():
     assert memory_taken(x.clone) == 40
     assert memory_taken(lambda: (2 * x + x)[:3]) == 80
     assert memory_taken(lambda: torch.empty(5, dtype=torch.float64)) == 40
+
+
+def test_traffic_by_hand():
+    """Of float32 numbers: 40 in a row are 160 bytes, five sectors of 32 bytes."""
+    x, table = torch.empty(4, 40, device="meta"), torch.empty(40, device="meta")
+    assert traffic(lambda: x.view(2, 80).T) == traffic(lambda: torch.empty_like(x)) == (0, 0, 0)
+    assert traffic(torch.clone, x) == (1280, 1280, 1)
+    assert traffic(lambda: x * table) == (1440, 1440, 1)
+    assert traffic(lambda: x.mul_(table)) == (1440, 1440, 1)  # what is changed in place is read and written
+    assert traffic(lambda: torch.empty_like(x).copy_(x)) == (1280, 1280, 1)
+    assert traffic(lambda: x[:, ::2].clone()) == (320 + 320, 640 + 320, 1)  # all sectors of x are touched
+    assert traffic(lambda: x[:, :4].clone()) == (64 + 64, 128 + 64, 1)  # 16 bytes of a sector in each row
+    assert traffic(lambda: table.expand(4, 40).clone()) == (160 + 640, 160 + 640, 1)
+    assert traffic(lambda: x.bfloat16()) == (640 + 320, 640 + 320, 1)
+    assert traffic(lambda: torch.ones(3) + 1) == (0, 0, 0)  # on the CPU
+
+
+def test_what_a_rotation_asks_of_a_gpu():
+    """Copies of x, and kernels, by hand in passes over x: a table is 1/64 of it in float32 and 1/32 in bfloat16."""
+    counted = {(row["form"], row["dtype"], row["interleaved"]): (row["copies"], row["kernels"]) for row in rows()}
+    assert counted.pop(("rotate_half", "float32", False)) == ((2 + 1 + 2 + 2 + 3 + 4 / 64) / 2, 5)
+    assert counted.pop(("rotate_half", "bfloat16", False)) == ((2 + 1 + 2 + 2 + 3 + 2 / 32) / 2, 5)
+    ours = {key[1:]: value for key, value in counted.items() if key[0] == "rope_lib"}
+    made, used = 2 + 4 + 4, 4  # tables: minus and two stacks; all of them, read once
+    assert ours == {
+        ("float32", True): ((2 + (4 + 2) / 64) / 2, 2),
+        ("float32", False): ((1 / 2 + 1 + 1 + 1 / 2 + 1 + (made + used) / 64) / 2, 5),
+        ("bfloat16", True): ((1 + 2 + 2 + 1 + 1 + (made + used) / 32) / 2, 5),
+        ("bfloat16", False): ((1 / 2 + 2 + 2 + 1 / 2 + 1 + (made + used) / 32) / 2, 5),
+    }
 
 
 def test_page_faults_counts_pages_that_are_touched_for_the_first_time():

@@ -19,14 +19,18 @@ from rope_lib.formula import rotate_pairs
 
 layouts = pytest.mark.parametrize("interleaved", [True, False])
 FULL, HALF = [torch.float64, torch.float32], [torch.bfloat16, torch.float16]
-sizes = pytest.mark.parametrize("large", [False, True])
+sizes = pytest.mark.parametrize("large", [False, True, "off the CPU"])
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(request, monkeypatch):
-    """Where a test asks for large inputs, more than two elements are large, and a piece of tables is one position."""
-    if "large" in request.fixturenames and request.getfixturevalue("large"):
+    """Where a test asks for large inputs, more than two elements are large, and a piece of tables is one position. The
+    form for other devices is tested on the CPU, too."""
+    large = "large" in request.fixturenames and request.getfixturevalue("large")
+    if large:
         monkeypatch.setattr(_fast, "PIECE", 2)
+    if large == "off the CPU":
+        monkeypatch.setattr(_fast, "_on_cpu", lambda x: False)
 
 
 def normal(generator, *shape, dtype=torch.float64):
