@@ -3,7 +3,9 @@
 from itertools import product
 
 import torch
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, SCORE_INK, Piece, State, View, label, minus
@@ -38,6 +40,36 @@ def draw_layouts(*, positions: tuple[int, int] = (0, 4)) -> Figure:
             ax.set(ylim=(-1.2, 1.2), ylabel=layout if on_phone() or position == positions[0] else "")
         column[0].set_title(f"position {position}")
     figure.supxlabel("dimension and pair", fontsize=9)
+    return figure
+
+
+SEQUENCES = (  # what each token is (p and q: two texts, n: new, f: a filler), and its position
+    ("a cache, and a new word", "ppppppn", (0, 1, 2, 3, 4, 5, 6)),
+    ("two packed documents, counted on ...", "pppqqqq", (0, 1, 2, 3, 4, 5, 6)),
+    ("... or each from 0", "pppqqqq", (0, 1, 2, 0, 1, 2, 3)),
+    ("fillers on the left", "ffppppp", (0, 0, 0, 1, 2, 3, 4)),
+    ("a tree of drafts: two next words, and one after each", "pppnnnn", (0, 1, 2, 3, 3, 4, 4)),
+)
+LOOKS = {
+    "p": {"facecolor": to_rgba(BLUE, 0.25), "edgecolor": BLUE},
+    "q": {"facecolor": to_rgba(PURPLE, 0.25), "edgecolor": PURPLE},
+    "n": {"facecolor": "none", "edgecolor": VERMILLION, "linewidth": 2},
+    "f": {"facecolor": "none", "edgecolor": "0.6", "linestyle": ":"},
+}
+
+
+@styled
+def draw_positions() -> Figure:
+    """Rows of tokens, each a box with its position in it."""
+    figure = sheet(3.2)
+    ax = figure.subplots()
+    for row, (title, tokens, positions) in enumerate(SEQUENCES):
+        ax.text(0, -row, title, va="bottom", fontsize=8)
+        for place, (token, position) in enumerate(zip(tokens, positions, strict=True)):
+            ax.add_patch(Rectangle((place + 0.04, -row - 0.5), 0.92, 0.46, **LOOKS[token]))
+            ax.text(place + 0.5, -row - 0.27, str(position), ha="center", va="center")
+    ax.set(xlim=(0, len(tokens)), ylim=(0.4 - len(SEQUENCES), 0.35))
+    ax.set_axis_off()
     return figure
 
 

@@ -1,11 +1,12 @@
-"""What was measured: how long the rotation and linear attention take, from the stored results of the benchmark."""
+"""How long the rotation and linear attention take, from the stored results of the benchmark, and what was counted."""
 
+from itertools import product
 from statistics import median
 
 from matplotlib.figure import Figure
 
 from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_phone, panels, sheet, styled
-from lab import results
+from lab import results, traffic
 
 
 @styled
@@ -31,6 +32,33 @@ def draw_rotation_speed() -> Figure:
             0.97, 0.97, "interleaved" if interleaved else "half-split", transform=ax.transAxes, ha="right", va="top"
         )
     figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=8)
+    return figure
+
+
+@styled
+def draw_traffic() -> Figure:
+    """What each form asks of memory, counted: a bar for each format and layout, and its number of kernels behind it."""
+    styles = {"formula": OTHER, "rotate_half": VERMILLION, "rope_lib": BLUE}
+    counted = {(row["form"], row["dtype"], row["interleaved"]): row for row in traffic.rows()}
+    settings = list(product(("bfloat16", "float32"), (True, False)))
+    figure = sheet(3.4)
+    ax = figure.subplots()
+    for lane, (form, colour) in enumerate(styles.items()):
+        bars = [counted.get((form, *setting)) for setting in settings]
+        for group, bar in enumerate(bars):
+            if bar:
+                height = group + 0.27 * (1 - lane)
+                label = form if group == len(settings) - 1 else None
+                ax.barh(height, bar["copies"], 0.25, color=colour, label=label)
+                ax.annotate(
+                    f"{bar['kernels']}", (bar["copies"], height), (3, 0), textcoords="offset points", va="center"
+                )
+    ax.axvline(1, color="0.5", linestyle="--", linewidth=1)
+    names = [f"{dtype},\n{'interleaved' if interleaved else 'half-split'}" for dtype, interleaved in settings]
+    ax.set_yticks(range(len(names)), names)
+    ax.set(xlabel="copies of x (behind a bar: kernels)", xlim=(0, 10.5), xticks=range(0, 11, 2))
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3)
     return figure
 
 

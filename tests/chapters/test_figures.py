@@ -32,7 +32,7 @@ from figures.palette import HUES
 from figures.rotation import score_tables
 from figures.sinusoidal import clock
 from figures.style import MAP, NARROW_WIDTH, SIGNED, WIDTH, narrow_form
-from lab import published, results
+from lab import published, results, traffic
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
 from rope_lib import reference
@@ -327,6 +327,30 @@ def test_steadiness_shows_the_stored_results():
     [ours] = [values for label, values in medians.items() if "rope_lib" in label]
     assert ours == [np.median(found[name]["rope_lib"]) for name in situations]
     assert [tick.get_text().replace(",\n", ", ") for tick in panel.get_xticklabels()] == situations
+
+
+def test_traffic_shows_what_was_counted():
+    panel = axes(figures.speed.draw_traffic())[0]
+    bars = [(bar.get_width(), label.get_text()) for bar, label in zip(panel.patches, panel.texts, strict=True)]
+    assert sorted(bars) == sorted((row["copies"], str(row["kernels"])) for row in traffic.rows())
+
+
+def test_positions_are_counted_as_each_row_says():
+    boxes = [text for text in axes(figures.layouts.draw_positions())[0].texts if text.get_text().isdigit()]
+    rows = {}
+    for box in boxes:
+        rows.setdefault(box.get_position()[1], []).append(int(box.get_text()))
+    everything, parents = torch.arange(7), (None, 0, 1, 2, 2, 3, 4)  # of the tree, by place
+    depth = [0]
+    for parent in parents[1:]:
+        depth.append(depth[parent] + 1)
+    assert list(rows.values()) == [
+        everything.tolist(),
+        everything.tolist(),
+        [*range(3), *range(4)],
+        (everything - 2).clamp(min=0).tolist(),
+        depth,
+    ]
 
 
 def test_layouts_are_the_plain_loop():

@@ -25,8 +25,8 @@ PAGES = [f"chapters/{name}.html" for name in (
     "index", "01_why_position", "02_sinusoidal_encoding", "03_relative_family", "04_rope_from_complex_numbers",
     "05_rotation_matrix", "06_rope_in_code", "07_long_range_decay", "08_linear_attention",
     "09_beyond_training_length", "10_does_it_work", "11_reading_the_evidence", "rope_in_five_minutes",
-    "in_practice", "claims", "models", "notation", "toolkit", "glossary", "theorems", "reference", "bibliography",
-    "run_it", "teach_it", "source_map",
+    "in_practice", "claims", "models", "notation", "toolkit", "cost", "glossary", "theorems", "reference",
+    "bibliography", "run_it", "teach_it", "source_map",
 )]  # fmt: skip
 WITHOUT_MATH = {"index", "models", "reference", "bibliography", "run_it", "teach_it"}
 CHAPTER = "chapters/04_rope_from_complex_numbers.html"
