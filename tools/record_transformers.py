@@ -26,6 +26,8 @@ from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
 from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
 
+from lab.models import PHI3
+
 OF_THE_ROTATION = re.compile(  # what is kept of a configuration that transformers writes
     "^model_type$|rope|rotary|head_dim|^hidden_size$|num_attention_heads|position_embeddings|n_embd|n_head|n_positions|"
     "^layer_types$|per_layer_config"
@@ -33,25 +35,6 @@ OF_THE_ROTATION = re.compile(  # what is kept of a configuration that transforme
 DATA = Path(__file__).parent.parent / "tests" / "data"
 VERSION = f"transformers {transformers.__version__}"
 
-# microsoft/Phi-3-mini-128k-instruct, in its first upload
-PHI3_LONG = [
-    1.0299999713897705, 1.0499999523162842, 1.0499999523162842, 1.0799999237060547, 1.2299998998641968,
-    1.2299998998641968, 1.2999999523162842, 1.4499999284744263, 1.5999999046325684, 1.6499998569488525,
-    1.8999998569488525, 2.859999895095825, 3.68999981880188, 5.419999599456787, 5.489999771118164, 5.489999771118164,
-    9.09000015258789, 11.579999923706055, 15.65999984741211, 15.769999504089355, 15.789999961853027, 18.360000610351562,
-    21.989999771118164, 23.079999923706055, 30.009998321533203, 32.35000228881836, 32.590003967285156,
-    35.56000518798828, 39.95000457763672, 53.840003967285156, 56.20000457763672, 57.95000457763672, 59.29000473022461,
-    59.77000427246094, 59.920005798339844, 61.190006256103516, 61.96000671386719, 62.50000762939453, 63.3700065612793,
-    63.48000717163086, 63.48000717163086, 63.66000747680664, 63.850006103515625, 64.08000946044922, 64.760009765625,
-    64.80001068115234, 64.81001281738281, 64.81001281738281,
-]  # fmt: skip
-PHI3_SHORT = [
-    1.05, 1.05, 1.05, 1.1, 1.1, 1.1500000000000001, 1.2000000000000002, 1.2500000000000002, 1.3000000000000003,
-    1.3500000000000003, 1.5000000000000004, *[2.000000000000001] * 21, 2.0500000000000007, 2.0500000000000007,
-    2.0500000000000007, 2.1000000000000005, 2.1000000000000005, 2.1000000000000005, 2.1500000000000004,
-    2.1500000000000004, 2.3499999999999996, 2.549999999999999, 2.5999999999999988, 2.5999999999999988,
-    2.7499999999999982, 2.849999999999998, 2.849999999999998, 2.9499999999999975,
-]  # fmt: skip
 PHI4_LONG = [
     1, 1.118320672, 1.250641126, 1.398617824, 1.564103225, 1.74916897, 1.956131817, 2.187582649, 2.446418898,
     2.735880826, 3.059592084, 3.421605075, 3.826451687, 4.279200023, 4.785517845, 5.351743533, 5.984965424, 6.693110555,
@@ -148,13 +131,47 @@ CONFIGS = [
         },
     },
     {
+        "model": "Qwen/Qwen3-8B, config.json",
+        "confirmed": "two copies of the whole file that name it",
+        "config": {
+            "model_type": "qwen3", "hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128,
+            "max_position_embeddings": 40960, "rope_scaling": None, "rope_theta": 1000000,
+        },
+    },
+    {
+        "model": "Qwen/Qwen3-VL-8B-Instruct, config.json, text_config",
+        "confirmed": "a copy of the whole file; another of its sizes; the same block in those of 2B and 4B",
+        "config": {
+            "model_type": "qwen3_vl_text", "hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128,
+            "max_position_embeddings": 262144, "rope_theta": 5000000,
+            "rope_scaling": {"mrope_interleaved": True, "mrope_section": [24, 20, 20], "rope_type": "default"},
+        },
+    },
+    {
+        "model": "codellama/CodeLlama-7b-hf, config.json",
+        "confirmed": "copies of the whole file in three repositories; the base in a copy of Meta's params.json",
+        "config": {
+            "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 16384,
+            "rope_scaling": None, "rope_theta": 1000000,
+        },
+    },
+    {
+        "model": "HuggingFaceTB/SmolLM3-3B, config.json",
+        "confirmed": "two copies of its values that name the revision or the file",
+        "config": {
+            "model_type": "smollm3", "hidden_size": 2048, "num_attention_heads": 16, "num_hidden_layers": 36,
+            "max_position_embeddings": 65536, "rope_scaling": None, "rope_theta": 5000000.0,
+            "no_rope_layer_interval": 4, "no_rope_layers": [1, 1, 1, 0] * 9,
+        },
+    },
+    {
         "model": "microsoft/Phi-3-mini-128k-instruct, config.json of the first upload",
         "confirmed": "a builder for torchtune (sizes, all factors, su); spelling: copies of Phi-3-vision's",
         "lengths": [4096, 4097],
         "config": {
             "model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 32, "max_position_embeddings": 131072,
             "original_max_position_embeddings": 4096, "rope_theta": 10000.0,
-            "rope_scaling": {"long_factor": PHI3_LONG, "short_factor": PHI3_SHORT, "type": "su"},
+            "rope_scaling": PHI3,
         },
     },
     {
@@ -263,10 +280,18 @@ CONFIGS = [
     },
     {
         "model": "THUDM/glm-4-9b-chat-hf, config.json",
-        "confirmed": "copies of its values in two repositories",
+        "confirmed": "copies of its values in three repositories; it has no partial_rotary_factor",
         "config": {
             "model_type": "glm", "head_dim": 128, "hidden_size": 4096, "num_attention_heads": 32,
-            "max_position_embeddings": 131072, "partial_rotary_factor": 0.5, "rope_theta": 10000.0,
+            "max_position_embeddings": 131072, "rope_theta": 10000.0,
+        },
+    },
+    {
+        "model": "THUDM/glm-4-9b-chat, config.json, in the keys of transformers",
+        "confirmed": "copies of the whole file, with rope_ratio 500; its code multiplies the base 10000 by it",
+        "config": {
+            "model_type": "glm", "head_dim": 128, "hidden_size": 4096, "num_attention_heads": 32,
+            "max_position_embeddings": 131072, "rope_theta": 5000000.0,
         },
     },
     {

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from lab.models import MODELS, SHORT, files, row, short_table, table
+from lab.models import MODELS, SHORT, TRAINED_BY, files, row, short_table, table
 from rope_lib.config import frequencies_from_config
 from tests.conftest import ROOT
 
@@ -33,7 +33,16 @@ def test_rows_by_hand():
     assert found["Gemma 3 12B, global layers"]["slowest"] == pytest.approx(16e6 * math.pi * 1e6 ** (-2 / 256), rel=1e-9)
     assert found["Gemma 3 12B, local layers"]["scaling"] == "none"
     assert found["DeepSeek-V3"]["attention_factor"] == 1
-    assert [found[name]["base"] for name in ("Llama 3 8B", "gpt-oss 20B")] == [500_000, 150_000]
+    bases = {"Llama 3 8B": 500_000, "gpt-oss 20B": 150_000, "GLM-4 9B": 5_000_000, "Gemma 4 E2B, local layers": 10_000}
+    assert {name: found[name]["base"] for name in bases} == bases
+    assert found["Gemma 4 E2B, global layers"]["rotated"] == "128 of 512"
+    assert found["Gemma 4 E2B, global layers"]["slowest"] == pytest.approx(2 * math.pi * 1e6 ** (126 / 512), rel=1e-12)
+    assert found["Phi-3 mini 128k"]["scaling"] == "longrope"
+    assert found["Qwen3-VL 8B"]["scaling"] == "none (M-RoPE)"
+
+
+def test_a_length_in_training_comes_with_its_source():
+    assert {model.name for model in MODELS if model.trained} == set(TRAINED_BY)
 
 
 def test_tables_have_a_row_for_each_model_and_no_two_names():
