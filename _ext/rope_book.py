@@ -8,7 +8,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 PARTS = (
-    "head", "styles", "foot", "statements", "formulas", "drawings", "pieces", "folds",
+    "head", "styles", "statements", "formulas", "drawings", "pieces", "folds",
     "predict", "live", "languages", "bibliography", "search", "reference", "travelling",
 )  # fmt: skip
 

@@ -54,9 +54,10 @@ def test_each_chapter_on_disk_is_in_the_table_of_contents_and_in_the_index():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     listed = {entry["file"] for part in toc["parts"] for entry in part["chapters"]} | {toc["root"]}
     on_disk = {f"chapters/{p.stem}" for p in (ROOT / "chapters").glob("*") if p.suffix in (".ipynb", ".md")}
-    assert listed == on_disk
+    assert listed == on_disk, f"in chapters/ and not in _toc.yml, or there and not here: {sorted(listed ^ on_disk)}"
     index = (ROOT / "chapters" / "index.md").read_text()
-    assert all(p.name in index for p in (ROOT / "chapters").glob("*.ipynb"))
+    missing = [path.name for path in sorted((ROOT / "chapters").glob("*.ipynb")) if path.name not in index]
+    assert not missing, f"no link in chapters/index.md leads to {missing}"
 
 
 def test_every_source_of_the_bibliography_is_cited():

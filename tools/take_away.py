@@ -12,7 +12,6 @@ from pathlib import Path
 
 import yaml
 
-from _ext.foot import citation
 from tools.chromium import chromium
 
 ROOT = Path(__file__).parent.parent
@@ -104,14 +103,15 @@ def whole_book(browser, listed: list[tuple[str, list[str]]]) -> str:
 
 def title_page() -> str:
     """Title, the idea as a picture, version and licences."""
-    cited = citation()
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     picture = (ROOT / "figures" / "out" / "first" / "hero.svg").read_text(encoding="utf-8")
     picture = re.sub(r"@media ?\(prefers-color-scheme: ?dark\) ?\{(?:[^{}]|\{[^{}]*\})*\}", "", picture)
     subtitle = cited["title"].partition(": ")[2]
     return (
         f'<section id="top"><h1>{TITLE}</h1><p>{html.escape(subtitle[:1].upper() + subtitle[1:])}</p>'
-        f"{picture[picture.index('<svg') :]}<p>{html.escape(cited['author'])}</p>"
-        f"<p>Version {cited['version']}, {cited['year']}. Text and figures: CC BY 4.0. Code: MIT.</p></section>"
+        f"{picture[picture.index('<svg') :]}<p>{html.escape(cited['authors'][0]['name'])}</p>"
+        f"<p>Version {cited['version']}, {cited['date-released'].year}. "
+        "Text and figures: CC BY 4.0. Code: MIT.</p></section>"
     )
 
 
