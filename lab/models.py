@@ -46,7 +46,7 @@ GEMMA3 = {
     "model_type": "gemma3_text", "head_dim": 256, "max_position_embeddings": 131072, "rope_theta": 1000000,
     "rope_local_base_freq": 10000, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
 }  # fmt: skip
-# microsoft/Phi-3-mini-128k-instruct, in its first upload
+# Phi-3 mini
 PHI3_LONG = [
     1.0299999713897705, 1.0499999523162842, 1.0499999523162842, 1.0799999237060547, 1.2299998998641968,
     1.2299998998641968, 1.2999999523162842, 1.4499999284744263, 1.5999999046325684, 1.6499998569488525,
@@ -216,7 +216,7 @@ TRAINED_BY = {  # where the length in training is said; it is not in configurati
     "GPT-J 6B": "n_positions",
     "GPT-NeoX 20B": "max_position_embeddings",
     "Llama 2 7B": "arXiv 2307.09288, table 1",
-    "Mistral 7B v0.1": "arXiv 2310.06825, table 1: a window of 4096",
+    "Mistral 7B v0.1": "arXiv 2310.06825, table 1",
     "Code Llama 7B": "arXiv 2308.12950, section 2.4",
     "Llama 3 8B": "arXiv 2407.21783, section 3.4.1",
     "Llama 3.1 8B": "arXiv 2407.21783, section 3.4.2",
@@ -229,7 +229,7 @@ TRAINED_BY = {  # where the length in training is said; it is not in configurati
     "InternLM2 1.8B": "arXiv 2403.17297, abstract",
     "Gemma 7B": "arXiv 2403.08295, table 1",
     "Gemma 3 12B, global layers": "arXiv 2503.19786, on long context",
-    "Gemma 3 12B, local layers": "the same; they see a window of 1024",
+    "Gemma 3 12B, local layers": "the same",
     "DeepSeek-V3": "arXiv 2412.19437, section 4.3",
 }
 

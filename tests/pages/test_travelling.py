@@ -1,10 +1,13 @@
 """Notebooks behind the download buttons: they carry the code that they import."""
 
+import base64
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import zipfile
 
 import nbformat
 import pytest
@@ -95,6 +98,17 @@ def test_a_downloaded_chapter_is_small(stem, html):
     code = "\n".join(cell.source for cell in notebook.cells)
     limit = 85_000 if "lab import results" in code else 1_700_000 if "lab.experiments" in code else 75_000
     assert len(notebook.cells[0].source) < limit
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_downloaded_chapter_carries_the_code_of_today(stem, html):
+    """Also where the code has changed since, and the page has not."""
+    path = html / "_sources" / "chapters" / f"{stem}.ipynb"
+    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
+    packed = base64.b64decode(re.search(r'b64decode\("(.*?)"', "".join(first["source"]))[1])
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        old = [name for name in archive.namelist() if archive.read(name) != (ROOT / name).read_bytes()]
+    assert old == []
 
 
 def test_a_downloaded_chapter_imports_what_it_carries_and_leaves_nothing_behind(html, tmp_path):
