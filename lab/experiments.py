@@ -140,36 +140,48 @@ def _letter_texts(
 
 
 def copying() -> Runs:
-    """RoPE: which letter stood behind this one? One against two layers, and the heads that find and copy it."""
-    for layers, seed in product((1, 2), range(3)):
-        settings = {"layers": layers, "seed": seed, "steps": 2000}
+    """Which letter stood behind this one? One layer against two, without the rotation, and with a part switched off."""
+    for (layers, encoding), seed in product(((1, "rope"), (2, "rope"), (2, "none")), range(3)):
+        settings = {"layers": layers, "encoding": encoding, "seed": seed, "steps": 2000}
         yield settings, lambda settings=settings: which_followed(**settings)
 
 
-def which_followed(*, layers: int, seed: int, steps: int) -> dict:
-    """The share of right letters, and of two heads the attention.
+def which_followed(*, layers: int, encoding: str, seed: int, steps: int) -> dict:
+    """The share of right letters, of two heads the attention, and the share without a part of the trained model.
 
     A text is six letters in some order, then some of them again, each with the letter that stood behind it. `previous`
     is the most that a head of the first layer looks at the letter before; `behind` the most that a head of the last
-    layer looks, from a letter that came before, at what stood behind it then.
+    layer looks, from a letter that came before, at what stood behind it then. `unrotated` has for each layer the share
+    with its rotation off, `without_head` the share when the head of `previous` adds nothing.
     """
     torch.manual_seed(seed)
-    model = Model(encoding="rope", layers=layers, width=64, heads=4, symbols=8)
+    model = Model(encoding=encoding, layers=layers, width=64, heads=4, symbols=8)
     draw = _followed(128, torch.Generator().manual_seed(seed))
-    name = f"copying, {layers} layers"
+    name = f"copying, {layers} layers, {encoding}"
     trained(model, draw, lambda model, text: model.losses(text)[:, 6::2].mean(), steps=steps, rate=1e-3, name=name)
     text = next(_followed(1000, torch.Generator().manual_seed(1000 + seed)))
-    with torch.no_grad():
-        right = model(text[:, :-1])[:, 6::2].argmax(-1) == text[:, 7::2]
     maps = model.attention_maps(text[:, :7])
     behind = (text[:, :6] == text[:, 6:7]).int().argmax(-1) + 1
     found = maps[-1, torch.arange(len(text)), :, -1, behind].mean(0)
     previous = maps[0].diagonal(-1, -2, -1)[..., :5].mean((0, 2))
-    return {
-        "accuracy": round(right.double().mean().item(), 4),
-        "previous": round(previous.max().item(), 3),
-        "behind": round(found.max().item(), 3),
-    }
+    result = {"accuracy": _copied(model, text)}
+    result |= {"previous": round(previous.max().item(), 3), "behind": round(found.max().item(), 3)}
+    if encoding == "rope":
+        result["unrotated"] = []
+        for block in model.blocks:
+            hook = block.register_forward_pre_hook(lambda block, inputs: (inputs[0], None, *inputs[2:]))
+            result["unrotated"].append(_copied(model, text))
+            hook.remove()
+    with torch.no_grad():
+        model.blocks[0].to_out.weight.unflatten(1, (4, -1))[:, int(previous.argmax())] = 0
+    return result | {"without_head": _copied(model, text)}
+
+
+@torch.no_grad()
+def _copied(model: Model, text: Tensor) -> float:
+    """The share of right letters."""
+    right = model(text[:, :-1])[:, 6::2].argmax(-1) == text[:, 7::2]
+    return round(right.double().mean().item(), 4)
 
 
 def _followed(count: int, generator: torch.Generator) -> Iterator[Tensor]:
@@ -315,7 +327,7 @@ def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, facto
 EXPERIMENTS = {
     "model": (model, 6), "rescue": (rescue, 1), "order": (order, 2), "encodings": (encodings, 8),
     "places": (places, 16), "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 10),
-    "copying": (copying, 6), "heads": (heads, 2), "encodings-large": (encodings_large, None),
+    "copying": (copying, 11), "heads": (heads, 2), "encodings-large": (encodings_large, None),
 }  # fmt: skip
 
 

@@ -220,7 +220,7 @@ TRAINED_BY = {  # where the length in training is said; it is not in configurati
     "Code Llama 7B": "arXiv 2308.12950, section 2.4",
     "Llama 3 8B": "arXiv 2407.21783, section 3.4.1",
     "Llama 3.1 8B": "arXiv 2407.21783, section 3.4.2",
-    "Llama 4 Scout": "ai.meta.com/blog/llama-4-multimodal-intelligence, on post-training",
+    "Llama 4 Scout": "ai.meta.com/blog/llama-4-multimodal-intelligence",
     "SmolLM3 3B": "its model card",
     "Qwen2.5 7B": "arXiv 2412.15115, section 3.3",
     "Qwen3 8B": "arXiv 2505.09388, section 3.2",
