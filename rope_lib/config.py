@@ -39,21 +39,9 @@ SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a par
     **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
 }
 BASE_IS_10000 = {  # those whose class takes it for a rope_theta that the file lacks
-    *(
-        "llama",
-        "mistral",
-        "qwen2",
-        "qwen2_vl",
-        "gemma",
-        "gemma2",
-        "gptj",
-        "codegen",
-        "gpt_neox",
-        "stablelm",
-        "phi",
-        "phi3",
-    ),
-    *("glm", "glm4", "deepseek_v2", "deepseek_v3", "internlm2", "olmo", "starcoder2", "falcon"),
+    *("llama", "mistral", "qwen2", "qwen2_vl", "gemma", "gemma2", "gptj", "codegen"),
+    *("gpt_neox", "stablelm", "phi", "phi3", "glm", "glm4", "deepseek_v2", "deepseek_v3"),
+    *("internlm2", "olmo", "starcoder2", "falcon"),
 }
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
 OTHER_CODES = ("absolute", "learned", "alibi", "relative_key", "relative_key_query")  # for position_embedding_type
