@@ -73,6 +73,7 @@ def test_a_piece_says_its_result_once_and_names_its_slider_without_its_value(pag
             assert whole.aria_snapshot().count(said) == 1
 
 
+@pytest.mark.slow
 def test_a_piece_is_silent_while_it_plays_and_says_where_it_stopped(browser, html):
     with Heard(browser, of(CHAPTER)) as visit:
         whole = visit.page.locator("#piece-rotation")

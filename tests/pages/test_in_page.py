@@ -59,6 +59,7 @@ def stored_result(cell):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb")))
 def test_live_cells_show_what_the_notebook_stores(stem, alone):
     for above, cell in live_cells(stem):

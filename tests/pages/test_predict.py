@@ -304,6 +304,7 @@ def test_links_of_cleared_chapters_lead_somewhere(student):
             assert link.startswith("https:") or (student / link).exists(), (path.name, link)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stem", ["01_why_position", CHAPTER])
 def test_a_cleared_chapter_runs_in_an_empty_folder(stem, student, tmp_path):
     notebook = nbformat.read(student / f"{stem}.ipynb", as_version=4)
