@@ -150,6 +150,7 @@ def test_the_switch_is_remembered_for_the_book(browser, html):
     with Opened(browser) as visit:
         page = visit.page
         page.locator(".rb-cover").first.click()
+        page.wait_for_timeout(300)  # the browser writes down what is remembered a moment later
         page.reload()
         assert page.evaluate(STATE) == MARKED[CHAPTER] * [COVERED]
         page.goto(address(OTHER))
