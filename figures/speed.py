@@ -39,7 +39,7 @@ def draw_rotation_speed() -> Figure:
 def draw_traffic() -> Figure:
     """What each form asks of memory, counted: a bar for each format and layout, and its number of kernels behind it."""
     styles = {"formula": OTHER, "rotate_half": VERMILLION, "rope_lib": BLUE}
-    counted = {(row["form"], row["dtype"], row["interleaved"]): row for row in traffic.rows()}
+    counted = {(row["form"], row["dtype"], row["interleaved"]): row for row in traffic.rotation_traffic()}
     settings = list(product(("bfloat16", "float32"), (True, False)))
     figure = sheet(3.4)
     ax = figure.subplots()

@@ -72,7 +72,7 @@ def rotate_half_form(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
 FORMS = {"rotate_half": rotate_half_form, "formula": rotate_pairs, "rope_lib": apply_rotary_emb}
 
 
-def rows(shape: tuple[int, ...] = (1, 32, 4096, 128)) -> list[dict]:
+def rotation_traffic(shape: tuple[int, ...] = (1, 32, 4096, 128)) -> list[dict]:
     """For each format, layout and form: what was counted, and its share of a copy of x, which nothing can beat."""
     found = []
     for (name, form), dtype, interleaved in product(FORMS.items(), (torch.float32, torch.bfloat16), (True, False)):

@@ -332,7 +332,7 @@ def test_steadiness_shows_the_stored_results():
 def test_traffic_shows_what_was_counted():
     panel = axes(figures.speed.draw_traffic())[0]
     bars = [(bar.get_width(), label.get_text()) for bar, label in zip(panel.patches, panel.texts, strict=True)]
-    assert sorted(bars) == sorted((row["copies"], str(row["kernels"])) for row in traffic.rows())
+    assert sorted(bars) == sorted((row["copies"], str(row["kernels"])) for row in traffic.rotation_traffic())
 
 
 def test_positions_are_counted_as_each_row_says():

@@ -17,7 +17,7 @@ from lab.layer import RotaryAttention
 from lab.memory import memory_taken, page_faults, peak_rise
 from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
-from lab.traffic import rows, traffic
+from lab.traffic import rotation_traffic, traffic
 from rope_lib import cos_sin, inverse_frequencies, reference
 from tests.conftest import ROOT
 
@@ -293,7 +293,9 @@ def test_traffic_by_hand():
 
 def test_what_a_rotation_asks_of_a_gpu():
     """Copies of x, and kernels, by hand in passes over x: a table is 1/64 of it in float32 and 1/32 in bfloat16."""
-    counted = {(row["form"], row["dtype"], row["interleaved"]): (row["copies"], row["kernels"]) for row in rows()}
+    counted = {
+        (row["form"], row["dtype"], row["interleaved"]): (row["copies"], row["kernels"]) for row in rotation_traffic()
+    }
     assert counted.pop(("rotate_half", "float32", False)) == ((2 + 1 + 2 + 2 + 3 + 4 / 64) / 2, 5)
     assert counted.pop(("rotate_half", "bfloat16", False)) == ((2 + 1 + 2 + 2 + 3 + 2 / 32) / 2, 5)
     ours = {key[1:]: value for key, value in counted.items() if key[0] == "rope_lib"}
