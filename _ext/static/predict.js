@@ -40,10 +40,10 @@
   const showTarget = () => show(document.querySelector(":target"));
 
   turn(remembered());
-  addEventListener("pageshow", () => {
-    if (box.checked !== remembered()) turn(remembered()); // back from a page where it was changed
-    showTarget();
-  });
+  // Another page changed it: one that was left for this one, or one beside it.
+  for (const event of ["pageshow", "storage"])
+    addEventListener(event, () => box.checked !== remembered() && turn(remembered()));
+  addEventListener("pageshow", showTarget);
   addEventListener("hashchange", showTarget);
   addEventListener("click", ({ target }) => target.closest("a")?.hash === location.hash && showTarget());
 })();

@@ -7,6 +7,7 @@ import in_page
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from playwright.sync_api import expect
 
 from lectures.homework import build as homework
 from tests.conftest import HTML, ROOT
@@ -150,15 +151,15 @@ def test_the_switch_is_remembered_for_the_book(browser, html):
     with Opened(browser) as visit:
         page = visit.page
         page.locator(".rb-cover").first.click()
-        page.wait_for_timeout(300)  # the browser writes down what is remembered a moment later
         page.reload()
+        expect(switch(page)).to_be_checked()  # a busy browser writes down a moment later what is remembered
         assert page.evaluate(STATE) == MARKED[CHAPTER] * [COVERED]
         page.goto(address(OTHER))
-        assert switch(page).is_checked()
+        expect(switch(page)).to_be_checked()
         assert page.evaluate(STATE) == MARKED[OTHER] * [COVERED]
         switch(page).click()
         page.go_back()
-        assert not switch(page).is_checked()
+        expect(switch(page)).not_to_be_checked()
         assert page.evaluate(STATE) == MARKED[CHAPTER] * [OPEN]
         page.evaluate(f"{ON}, dispatchEvent(new Event('pageshow'))")  # a page that the browser kept alive comes back
         assert switch(page).is_checked()
