@@ -19,7 +19,9 @@ def new_memory(like: Tensor, shape: tuple[int, ...] | None = None, dtype: torch.
     (Not with `torch.use_deterministic_algorithms`: that fills it first, in small pages.)
     """
     new = like.new_empty(like.shape if shape is None else shape, dtype=dtype)
-    if not (hasattr(mmap, "MADV_HUGEPAGE") and new.is_cpu and new.nbytes >= LARGE and type(new) is Tensor):
+    if torch.compiler.is_compiling() or not (
+        hasattr(mmap, "MADV_HUGEPAGE") and new.is_cpu and new.nbytes >= LARGE and type(new) is Tensor
+    ):
         return new
     try:
         begin = -(-new.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE

@@ -53,7 +53,7 @@ def attention(
         if bias.ndim > len(shape) or any(n not in (1, m) for n, m in zip(bias.shape[::-1], shape[::-1], strict=False)):
             raise ValueError(f"bias has shape {tuple(bias.shape)}; it must broadcast to the scores, {shape}")
     mask = None if bias is None else torch.atleast_2d(bias.to(q))
-    fused_causal = causal and q_len == k_len and mask is None
+    fused_causal = True if causal and mask is None and q_len == k_len else False  # noqa: SIM210  a compiler needs a bool
     if causal and not fused_causal and q_len > 1:  # the last query sees all keys
         mask = q.new_zeros(1, 1) if mask is None else mask
         mask = mask.masked_fill(_later_keys(q_len, k_len, q.device), -inf)

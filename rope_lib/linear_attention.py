@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import relu
+from torch.nn.functional import pad, relu
 
 from rope_lib._checks import check_rotation, check_same_dtype
 from rope_lib._fast import widened
@@ -170,7 +170,8 @@ def _causal(
     """
     length, segment = q.shape[-2], SEGMENT * chunk_size
     whole = length // chunk_size * chunk_size
-    sizes = [b - a for a, b in pairwise((0, *range(segment, whole, segment), whole, length)) if b > a] or [0]
+    ends = () if torch.compiler.is_compiling() else (*range(segment, whole, segment), whole)
+    sizes = [b - a for a, b in pairwise((0, *ends, length)) if b > a] or [0]
     if rotation is not None:
         features = q[..., :1].expand(*q.shape[:-1], 2 * rotation.cos.shape[-1])  # whose number is not known yet
         check_rotation(*rotation[:3], q=features)
@@ -181,12 +182,14 @@ def _causal(
         turn = rotation and Rotation(*tables, *rotation[2:])
         output, state = _segment(state, q_part, k_part, v_part, turn, decay, feature_map, chunk_size)
         if len(sizes) == 1:
-            return output, state
+            result = output
+            break
         if result is None and not output.requires_grad:  # outputs go where they belong at once: half the memory
             result = new_memory(output, (*output.shape[:-2], length, output.shape[-1]))
         outputs.append(output if result is None else result.narrow(-2, end, size).copy_(output))
         end += size
-    return torch.cat(outputs, dim=-2) if result is None else result, state
+    # The parts are views: a copy of each keeps no more alive than the state is.
+    return torch.cat(outputs, dim=-2) if result is None else result, State(*(part.clone() for part in state))
 
 
 def _segment(
@@ -203,14 +206,16 @@ def _segment(
             f"state has shapes {tuple(state.values.shape)} and {tuple(state.normalizer.shape)}; for these tokens they "
             f"must be {shapes[0]} and {shapes[1]} (is it the state of another batch?)"
         )
-    chunk = chunk_size if q.shape[-2] % chunk_size == 0 else q.shape[-2]
-    numerator, values = _weighted_sums(numerator_q, numerator_k, v, state.values, decay, chunk)
+    compiling = torch.compiler.is_compiling()
+    chunk = chunk_size if compiling or q.shape[-2] % chunk_size == 0 else q.shape[-2]
+    weighted_sums = _sums_of_any_length if compiling else _weighted_sums
+    numerator, values = weighted_sums(numerator_q, numerator_k, v, state.values, decay, chunk)
     if decay is None:  # half as long again with the general way below
         sums = torch.cat((state.normalizer[..., None, :], phi_k), dim=-2).cumsum(-2)
         output = numerator / (phi_q * sums[..., 1:, :]).sum(-1, keepdim=True)
         return output.to(dtype), State(values, sums[..., -1, :])
     ones, normalizer = torch.ones_like(phi_k[..., :1]), state.normalizer[..., None]
-    denominator, normalizer = _weighted_sums(phi_q, phi_k, ones, normalizer, decay, chunk)
+    denominator, normalizer = weighted_sums(phi_q, phi_k, ones, normalizer, decay, chunk)
     return (numerator / denominator).to(dtype), State(values, normalizer[..., 0])
 
 
@@ -222,7 +227,10 @@ def _weighted_sums(
     `reference.weighted_sums` is the same chunk after chunk. Here all chunks are one axis, and the states between them
     come from a product with the matrix of decays.
     """
-    q, k, v = (x.unflatten(-2, (x.shape[-2] // chunk, chunk)) for x in (q, k, v))
+    if torch.compiler.is_compiling():  # for unflatten they could not prove that no length leaves a remainder
+        q, k, v = (x.unfold(-2, chunk, chunk).mT for x in (q, k, v))
+    else:
+        q, k, v = (x.unflatten(-2, (x.shape[-2] // chunk, chunk)) for x in (q, k, v))
     inside = _decay_matrix(chunk, decay, q)  # [i, j] = decay^(i-j), zero for j > i
     past_q, kept_k = (q, k) if decay is None else (q * (decay * inside[:, :1]), k * inside[-1, :, None])
     added = kept_k.mT @ v  # what each chunk adds to the state
@@ -231,6 +239,21 @@ def _weighted_sums(
     states = (between @ states.flatten(-2)).unflatten(-1, added.shape[-2:])  # before each chunk, and at the end
     sums = ((q @ k.mT) * inside) @ v + past_q @ states[..., :-1, :, :]
     return sums.flatten(-3, -2), states[..., -1, :, :]
+
+
+def _sums_of_any_length(
+    q: Tensor, k: Tensor, v: Tensor, state: Tensor, decay: float | None, chunk: int
+) -> tuple[Tensor, Tensor]:
+    """The same for compilers, in one graph for all lengths: zeros in front, which add nothing, fill up the chunks.
+
+    (They are two or more: a compiler treats a size of 1 apart.) The zeros would weaken the state: it is added here.
+    """
+    length = (q.shape[-2] // chunk + 2) * chunk
+    missing = length - q.shape[-2]
+    sums, end = _weighted_sums(*(pad(x, (0, 0, missing, 0)) for x in (q, k, v)), torch.zeros_like(state), decay, chunk)
+    kept = torch.full_like(q[..., 0, :1, None], decay or 1.0) ** torch.ones_like(q[..., :1]).cumsum(-2)  # (..., n, 1)
+    sums = sums.index_select(-2, torch.arange(missing, length, device=q.device))
+    return sums + (kept * q) @ state, end + kept[..., -1:, :] * state
 
 
 def _decay_matrix(size: int, decay: float | None, like: Tensor) -> Tensor:

@@ -1,0 +1,126 @@
+"""Every public kernel under torch.compile and torch.export: one graph for all lengths, with the results of eager."""
+
+import pytest
+import torch
+
+from lab.layer import RotaryAttention
+from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies
+from rope_lib.attention import attention, attention_from_scores
+from rope_lib.linear_attention import Rotation, State, linear_attention, linear_attention_step
+
+SPEEDS = inverse_frequencies(8)
+
+
+class Attention(torch.nn.Module):
+    def __init__(self, cached):
+        super().__init__()
+        self.cached = cached
+
+    def forward(self, q, k):
+        return attention(q[..., -3:, :] if self.cached else q, k, k, causal=True)
+
+
+class Scores(torch.nn.Module):
+    def forward(self, q, k):
+        return attention_from_scores(q @ k.mT, k, causal=True)
+
+
+class Linear(torch.nn.Module):
+    def __init__(self, decay, rotates):
+        super().__init__()
+        self.settings = {"decay": decay, "causal": True, "chunk_size": 16}
+        self.rotates = rotates
+
+    def forward(self, q, k):
+        tables = cos_sin(torch.arange(q.shape[-2]), SPEEDS)
+        rotation = Rotation(*tables, interleaved=True, denominator=False) if self.rotates else None
+        return linear_attention(q, k, k, rotation=rotation, **self.settings)
+
+
+class Step(torch.nn.Module):
+    def __init__(self, decay):
+        super().__init__()
+        self.decay = decay
+
+    def forward(self, q, k):
+        state = State(k[..., :8, :].mT @ k[..., :8, :], k.exp().sum(-2))
+        output, (values, normalizer) = linear_attention_step(state, q, k, k, decay=self.decay, chunk_size=16)
+        return torch.cat((output, values, normalizer[..., None, :]), dim=-2)
+
+
+class Rotated(torch.nn.Module):
+    def forward(self, q, k):
+        return apply_rotary_emb(q, *cos_sin(torch.arange(q.shape[-2]), SPEEDS), interleaved=False) + k
+
+
+class Embedding(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rope = RotaryEmbedding(8, interleaved=True)
+
+    def forward(self, q, k):
+        return torch.cat(self.rope(q, k, positions=torch.arange(q.shape[-2]) + 3))
+
+
+class Layer(torch.nn.Module):
+    """A growing cache: half of the words first, then the rest."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = RotaryAttention(32, heads=4, kv_heads=2, interleaved=True)
+
+    def forward(self, q, k):
+        words = torch.cat((q, k), dim=1).transpose(1, 2).flatten(2)[..., :32]
+        first, cache = self.layer(words[:, :-2])
+        last, _ = self.layer(words[:, -2:], cache)
+        return torch.cat((first, last), dim=1)
+
+
+KERNELS = {
+    "attention": lambda: Attention(False), "attention with a cache": lambda: Attention(True), "scores": Scores,
+    "linear": lambda: Linear(None, False), "linear, rotated": lambda: Linear(None, True),
+    "linear, decay": lambda: Linear(0.9, False), "linear, both": lambda: Linear(0.9, True),
+    "step": lambda: Step(None), "step, decay": lambda: Step(0.9),
+    "rotation": Rotated, "embedding": Embedding, "layer": Layer,
+}  # fmt: skip
+
+
+def inputs(batch, n):
+    generator = torch.Generator().manual_seed(n)
+    return torch.rand(2, batch, 2, n, 8, generator=generator).unbind()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_third_length_compiles_anything(name):
+    torch.compiler.reset()  # what other tests compiled counts towards a limit
+    kernel, graphs = KERNELS[name](), []
+
+    def backend(graph, _):
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(kernel, fullgraph=True, backend=backend)
+    for n in (33, 20, 100, 9, 48):
+        torch.testing.assert_close(compiled(*inputs(2, n)), kernel(*inputs(2, n)), rtol=1e-5, atol=1e-5)
+        assert len(graphs) <= 2
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_an_exported_kernel_takes_any_batch_and_length(name):
+    kernel = KERNELS[name]()
+    sizes = {0: torch.export.Dim("batch", min=2, max=64), 2: torch.export.Dim("length", min=9, max=4096)}
+    exported = torch.export.export(kernel, inputs(3, 33), dynamic_shapes=(sizes, sizes)).module()
+    for batch, n in ((3, 33), (2, 16), (5, 100)):
+        torch.testing.assert_close(exported(*inputs(batch, n)), kernel(*inputs(batch, n)), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_gradients_of_compiled_linear_attention_are_those_of_eager(decay):
+    torch.compiler.reset()
+    q, k = (x.requires_grad_() for x in inputs(2, 37))
+    kernel = Linear(decay, True)
+    compiled = torch.compile(kernel, fullgraph=True, backend="aot_eager", dynamic=True)
+    away = torch.rand(2, 2, 37, 8, generator=torch.Generator().manual_seed(0))
+    found, expected = (torch.autograd.grad((run(q, k) * away).sum(), (q, k)) for run in (compiled, kernel))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
