@@ -24,12 +24,19 @@ first?.focus({{ preventScroll: true }});</script>
 
 
 class FirstPictures(SphinxPostTransform):
-    """In HTML, pictures from figures/out/first become part of the page: the piece that plays, and thumbnails."""
+    """In HTML, pictures from figures/out/first become part of the page: the piece that plays, and thumbnails.
+
+    A chapter has its own below the title.
+    """
 
     default_priority = 9
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
+        number = Path(self.env.docname).name[:2]
+        if number.isdigit():
+            title = next(self.document.findall(nodes.title))
+            title.parent.insert(1, nodes.raw("", markup_of(number), format="html"))
         for image in list(self.document.findall(nodes.image)):
             path = Path(image["uri"])
             if path.parent.parts[-3:] == FIRST.parts[-3:]:

@@ -64,7 +64,7 @@ def travelling_cell(notebook: dict) -> dict:
         "",
         "book_folder = tempfile.TemporaryDirectory()",
         'archive = pathlib.Path(book_folder.name, "book.zip")',
-        f'archive.write_bytes(base64.b64decode("{base64.b64encode(buffer.getvalue()).decode()}"))',
+        f'archive.write_bytes(base64.b85decode("{base64.b85encode(buffer.getvalue()).decode()}"))',
         "sys.path.insert(0, str(archive))",
     ]
     source = [line + "\n" for line in lines[:-1]] + lines[-1:]

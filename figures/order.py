@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label
-from figures.style import BLUE, DARK, MAP, VERMILLION, frame, on_phone, panels, sheet, signed, styled
+from figures.style import BLUE, MAP, VERMILLION, frame, on_map, on_phone, panels, sheet, signed, styled
 from rope_lib import RotaryEmbedding, sinusoidal_encoding
 from rope_lib.attention import attention
 
@@ -25,7 +25,7 @@ def draw_shuffled_attention() -> Figure:
         for m in range(3):
             for n in range(3):
                 value = weights[m, n].item()
-                ax.text(n, m, f"{value:.2f}", ha="center", va="center", color="white" if value < 0.6 else DARK)
+                ax.text(n, m, f"{value:.2f}", ha="center", va="center", color=on_map(value))
         ax.set_xticks(range(3), [words[j] for j in order])
         ax.set_yticks(range(3), [words[j] for j in order])
         ax.set(xlabel="key", ylabel="query", title=" ".join(words[j] for j in order))

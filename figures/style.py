@@ -17,7 +17,7 @@ from figures.palette import HUES
 WIDTH, NARROW_WIDTH = 6.4, 3.4  # inches; every figure has the first width, and a second form for phones
 BLUE, VERMILLION, GREEN, PURPLE, _ = (hue.line for hue in HUES.values())
 QUERY, KEY, SCORE, OTHER = BLUE, VERMILLION, GREEN, PURPLE  # the same quantity has the same colour in the whole book
-DARK = "#111111"  # on light cells of a map; black itself would turn white with a dark theme
+DARK = "#010101"  # on light cells of a map; black itself would turn white with a dark theme
 GREY = HUES["grey"].text
 
 # Signed quantities: zero is the page itself, light or dark. What cannot be negative has the other map.
@@ -79,6 +79,11 @@ def panels(figure: Figure, count: int, **settings) -> np.ndarray:
 def frame(ax: Axes) -> None:
     """A line around a map: its zero has no colour."""
     ax.spines[:].set(visible=True, linewidth=0.6, color="0.5")
+
+
+def on_map(share: float) -> str:
+    """The colour of a number on its cell of MAP."""
+    return "white" if share < 0.435 else DARK
 
 
 def signed(values: np.ndarray) -> dict:

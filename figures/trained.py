@@ -2,11 +2,12 @@
 
 from itertools import pairwise
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from figures.interactive import QUERY_INK, Piece, View, label
-from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_phone, panels, sheet, styled
-from lab.experiments import energies, rescued, runs_of, shipped
+from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_map, on_phone, panels, sheet, styled
+from lab.experiments import EDGES, at_its_rate, energies, needles_found, rescued, runs_of, shipped
 
 NAMES = {"none": "none", "learned": "learned table", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
 LOOKS = {
@@ -43,6 +44,23 @@ def draw_rescue() -> Figure:
 
 
 @styled
+def draw_needles() -> Figure:
+    """The share of values found in texts of 1024 letters, by method and distance: one key, and four."""
+    figure = sheet(3.2, 6.2)
+    for ax, keys in zip(panels(figure, 2), (1, 4), strict=True):
+        found = {method: np.mean(runs, axis=0) for method, runs in needles_found(keys).items()}
+        ax.imshow([*found.values()], vmin=0, vmax=1, aspect="auto")
+        for (row, column), share in np.ndenumerate([*found.values()]):
+            ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=on_map(share), fontsize=8)
+        ax.axvline(1.5, color="white", linewidth=1.5)
+        ax.set_xticks(range(len(EDGES) - 1), [f"{a}\nto {b}" for a, b in pairwise(EDGES)])
+        show_names = keys == 1 or on_phone()
+        ax.set_yticks(range(len(found)), [*found] if show_names else len(found) * [""])
+        ax.set(title="one key" if keys == 1 else "four keys", xlabel="letters back to the value")
+    return figure
+
+
+@styled
 def draw_encodings() -> Figure:
     """The loss of each run: within the trained length, and beyond it."""
     return _dots("encodings", NAMES, LOOKS)
@@ -61,8 +79,7 @@ def _dots(experiment: str, names: dict[str, str], looks: dict[str, tuple[str, st
     ax = figure.subplots()
     groups = ["32 to 64\n(trained)", "64 to 128", "128 to 256", "256 to 512"]
     for j, (encoding, (colour, marker)) in enumerate(looks.items()):
-        chosen = [run for run in runs_of(experiment) if run["settings"]["encoding"] == encoding]
-        for seed, run in enumerate(chosen):
+        for seed, run in enumerate(at_its_rate(experiment, encoding)):
             values = run["by_position"][1:]
             places = [group + 0.15 * (j - 2) + 0.02 * (seed - 2) for group in range(len(values))]
             name = None if seed else names[encoding]
@@ -79,11 +96,10 @@ def draw_learning() -> Figure:
     figure = sheet(2.8)
     ax = figure.subplots()
     for encoding, (colour, _) in LOOKS.items():
-        chosen = [run for run in runs_of("encodings") if run["settings"]["encoding"] == encoding]
-        for seed, run in enumerate(chosen):
+        for seed, run in enumerate(at_its_rate("encodings", encoding)):
             steps = [25 * (part + 0.5) for part in range(len(run["curve"]))]
             ax.plot(steps, run["curve"], color=colour, linewidth=0.8, label=None if seed else NAMES[encoding])
-    ax.set(xlabel="step", ylabel="loss (nats per byte)", ylim=(1.9, 3.4))
+    ax.set(xlabel="step", ylabel="loss (nats per byte)", ylim=(1.7, 3.4))
     ax.legend(ncols=2)
     return figure
 

@@ -10,7 +10,7 @@ import pkgutil
 import platform
 import time
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -38,11 +38,23 @@ LONGER = (0, 32, 64, 128, 256, 512)
 Runs = Iterator[tuple[dict, Callable[[], dict]]]
 
 
+RATES = (1e-3, 3e-3, 1e-2, 3e-2)
+
+
 def encodings() -> Runs:
-    """Five encodings and five seeds: how fast do they learn, and what happens beyond 64 tokens?"""
-    for encoding, seed in product(ENCODINGS, SEEDS):
-        settings = SMALL | {"encoding": encoding, "seed": seed}
+    """Five encodings, four learning rates, five seeds: how fast do they learn, and what happens beyond 64 tokens?"""
+    for encoding, rate, seed in product(ENCODINGS, RATES, SEEDS):
+        settings = SMALL | {"encoding": encoding, "rate": rate, "seed": seed}
         yield settings, lambda settings=settings: _language_run(settings)
+
+
+def at_its_rate(experiment: str, encoding: str) -> list[dict]:
+    """The stored runs of an encoding at its own learning rate: the one with the smallest training loss at the end."""
+    by_rate: dict[float | None, list[dict]] = {}
+    for run in runs_of(experiment):
+        if run["settings"]["encoding"] == encoding:
+            by_rate.setdefault(run["settings"].get("rate"), []).append(run)
+    return min(by_rate.values(), key=lambda runs: sum(run["curve"][-1] for run in runs))
 
 
 def linear() -> Runs:
@@ -113,7 +125,8 @@ def places() -> Runs:
     for task, encoding, seed in product(("absolute", "shift"), ENCODINGS, SEEDS):
         settings = {"task": task, "encoding": encoding, "seed": seed, "steps": 400}
         yield settings, lambda settings=settings: {"accuracy": which_letter(**settings)}
-    for (task, encoding), seed in product((("absolute", "rope"), ("shift", "alibi")), range(3)):  # ten times as long
+    slow = ("absolute", "rope"), ("shift", "learned"), ("shift", "sinusoidal"), ("shift", "alibi")
+    for (task, encoding), seed in product(slow, range(3)):  # ten times as long
         settings = {"task": task, "encoding": encoding, "seed": seed, "steps": 4000}
         yield settings, lambda settings=settings: {"accuracy": which_letter(**settings)}
 
@@ -241,6 +254,27 @@ def model() -> Runs:
     yield settings, lambda: _shipped(settings)
 
 
+def slowed_pairs() -> Runs:
+    """Three models like the one that ships, on longer texts: eight times slower in two neighbouring pairs."""
+    for seed in range(3):
+        settings = {"encoding": "rope", "seed": seed, "steps": 1500, "length": 128, "batch": 32, "factor": 8.0}
+        yield settings, lambda settings=settings: _with_slowed_pairs(**settings)
+
+
+def _with_slowed_pairs(*, seed: int, factor: float, **settings) -> dict:
+    model, texts = shipped()
+    if seed:
+        model, _ = language_model(seed=seed, **settings)
+    slowed = []
+    for first in range(len(model.rope.inv_freq) - 1):
+        speeds = model.rope.inv_freq.clone()
+        speeds[first : first + 2] /= factor
+        at = cos_sin(torch.arange(EDGES[-1]), speeds)
+        slowed.append(by_position(model, texts, EDGES, tables=at))
+    strongest = energies(model, texts[:, : settings["length"]]).argmax(-1)
+    return {"as it is": by_position(model, texts, EDGES), "slowed": slowed, "strongest": strongest.tolist()}
+
+
 def _shipped(settings: dict) -> dict:
     model, losses = language_model(**settings)
     arrays = {name: weight.half().numpy() for name, weight in model.state_dict().items()}
@@ -263,11 +297,11 @@ def shipped() -> tuple[Model, Tensor]:
 BETA_FAST = {"by parts": 8.0, "by parts, temperature": 8.0, "YaRN": 32.0}  # by parts keeps no pair with its usual 32
 
 
-def tables(method: str, n: int, *, factor: float = 8.0) -> tuple[Tensor, Tensor]:
-    """For the shipped model: cosines and sines of n positions, with speeds made for a text `factor` times longer."""
+def tables(method: str, n: int, *, factor: float = 8.0, beta_fast: float | None = None) -> tuple[Tensor, Tensor]:
+    """For heads of 32 numbers, trained to 128: cosines and sines of n positions, for a text `factor` times longer."""
     dim, trained_on = 32, {"factor": factor, "original_max_position_embeddings": 128}
     if method in BETA_FAST:
-        trained_on["beta_fast"] = BETA_FAST[method]
+        trained_on["beta_fast"] = beta_fast or BETA_FAST[method]
     inv_freq = {
         "linear": lambda: linear_scaling(dim, factor=factor),
         "NTK-aware": lambda: ntk_scaling(dim, factor=factor),
@@ -290,6 +324,15 @@ def rescue() -> Runs:
     for method in ("as it is", "cropped", *METHODS):
         settings = {"method": method, "factor": 8.0, "beta_fast": BETA_FAST.get(method)}
         yield settings, lambda method=method: {"by_position": rescued_by(method)}
+    for beta_fast in (4.0, 8.0, 16.0, 32.0):  # chosen on other texts than those that are read
+        settings = {"method": "by parts", "factor": 8.0, "beta_fast": beta_fast, "texts": "trained on"}
+        yield settings, lambda settings=settings: {"by_position": _by_parts(settings["beta_fast"])}
+
+
+def _by_parts(beta_fast: float) -> list[float]:
+    model, length = shipped()[0], EDGES[-1]
+    texts = next(training.batches(length, 32, seed=0))[:, :length]
+    return by_position(model, texts, EDGES, tables=tables("by parts", length, beta_fast=beta_fast))
 
 
 def rescued_by(method: str, length: int = EDGES[-1]) -> list[float]:
@@ -301,7 +344,80 @@ def rescued_by(method: str, length: int = EDGES[-1]) -> list[float]:
 
 def rescued() -> tuple[tuple[int, ...], dict[str, list[float]]]:
     """EDGES, and the stored losses between them for each method."""
-    return EDGES, {run["settings"]["method"]: run["by_position"] for run in runs_of("rescue")}
+    read = [run for run in runs_of("rescue") if "texts" not in run["settings"]]
+    return EDGES, {run["settings"]["method"]: run["by_position"] for run in read}
+
+
+def needles() -> Runs:
+    """A value behind its key, among random letters, asked for at the end: as it is, cropped, and with each method."""
+    for keys, seed in product((1, 4), SEEDS):
+        settings = {"keys": keys, "seed": seed, "steps": 2000}
+        yield settings, lambda settings=settings: find_needles(**settings)
+
+
+def find_needles(*, keys: int, seed: int, steps: int) -> dict:
+    """The share of right values in texts of 128 letters, the longest of training, and in longer ones.
+
+    `found[method][n]` is for texts of n letters, with speeds made for n, between neighbouring EDGES of the distance
+    from the question back to the value.
+    """
+    torch.manual_seed(seed)
+    model = Model(encoding="rope", layers=2, width=64, heads=2, symbols=8 + keys)
+    draw = _haystacks(keys, 64, None, torch.Generator().manual_seed(seed))
+    name = f"needles, {keys} keys, seed {seed}"
+    trained(model, draw, lambda model, drawn: _lookup_loss(model, *drawn), steps=steps, rate=1e-3, name=name)
+    found: dict[str, dict[str, list[float]]] = {}
+    for n in EDGES[2:]:
+        text, behind = next(_haystacks(keys, 600 // keys, n, torch.Generator().manual_seed(1000 + seed)))
+        distance = torch.arange(n - 2 * keys + 1, n + 1, 2) - behind
+        for method in ("as it is", "cropped", *METHODS) if n > 128 else ("as it is",):
+            options = UNSCALED[method] if method in UNSCALED else {"tables": tables(method, n, factor=n / 128)}
+            right = _looked_up(model, text, behind, **options)
+            parts = [right[(distance >= a) & (distance < b)] for a, b in pairwise(EDGES) if b <= n]
+            found.setdefault(method, {})[str(n)] = [round(part.mean().item(), 4) for part in parts]
+    return {"found": found}
+
+
+def needles_found(keys: int, n: int = EDGES[-1]) -> dict[str, list[list[float]]]:
+    """The stored shares in texts of n letters: for each method a row for each seed, a column for each distance."""
+    runs = [run["found"] for run in runs_of("needles") if run["settings"]["keys"] == keys]
+    return {method: [found[method][str(n)] for found in runs] for method in runs[0] if str(n) in runs[0][method]}
+
+
+def _haystacks(
+    keys: int, count: int, length: int | None, generator: torch.Generator
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Texts of `length` letters below 8, or of at most 128, one as likely as twice as many.
+
+    Somewhere stands each key (8 and more) before its value, and at the end each key with its value once more. Beside
+    the texts, where the values stand that are asked for: (count, keys).
+    """
+    while True:
+        shortest = 4 * keys + 4
+        n = length or round(shortest * (128 / shortest) ** torch.rand((), generator=generator).item())
+        body = n - 2 * keys + 1
+        text = torch.randint(8, (count, n + 1), generator=generator)
+        slots = torch.rand(count, body // 2, generator=generator).argsort(1)[:, :keys]
+        places = 2 * slots + torch.randint(body % 2 + 1, (count, 1), generator=generator)
+        text.scatter_(1, places, 8 + torch.arange(keys).expand(count, keys))
+        order = torch.rand(count, keys, generator=generator).argsort(1)
+        behind = places.gather(1, order) + 1
+        text[:, body::2] = 8 + order
+        text[:, body + 1 :: 2] = text.gather(1, behind)
+        yield text, behind
+
+
+def _lookup_loss(model: Model, text: Tensor, behind: Tensor) -> Tensor:
+    asked = -2 * behind.shape[1]
+    return cross_entropy(model(text[:, :-1])[:, asked + 1 :: 2].transpose(1, 2), text[:, asked + 1 :: 2])
+
+
+@torch.no_grad()
+def _looked_up(model: Model, text: Tensor, behind: Tensor, **options) -> Tensor:
+    """(count, keys): 1 where the value is right."""
+    asked = -2 * behind.shape[1]
+    parts = [model(part[:, :-1], **options)[:, asked + 1 :: 2].argmax(-1) for part in text.split(10)]
+    return (torch.cat(parts) == text[:, asked + 1 :: 2]).double()
 
 
 def finetuning() -> Runs:
@@ -325,9 +441,10 @@ def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, facto
 
 
 EXPERIMENTS = {
-    "model": (model, 6), "rescue": (rescue, 1), "order": (order, 2), "encodings": (encodings, 8),
-    "places": (places, 16), "speeds": (speeds, 2), "linear": (linear, 20), "finetuning": (finetuning, 10),
-    "copying": (copying, 11), "heads": (heads, 2), "encodings-large": (encodings_large, None),
+    "model": (model, 6), "rescue": (rescue, 1), "needles": (needles, 35), "finetuning": (finetuning, 10),
+    "slowed-pairs": (slowed_pairs, 14), "order": (order, 2), "encodings": (encodings, 30), "speeds": (speeds, 2),
+    "linear": (linear, 20), "places": (places, 20), "heads": (heads, 2), "copying": (copying, 11),
+    "encodings-large": (encodings_large, None),
 }  # fmt: skip
 
 

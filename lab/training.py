@@ -75,14 +75,15 @@ def trained(
     return losses
 
 
-def language_model(*, seed: int, steps: int, length: int = 128, batch: int = 32, **sizes) -> tuple[Model, list[float]]:
+def language_model(
+    *, seed: int, steps: int, length: int = 128, batch: int = 32, rate: float = 3e-3, **sizes
+) -> tuple[Model, list[float]]:
     """A trained model, and its losses on the way."""
     torch.manual_seed(seed)
     device = default_device()
     model, draw = Model(longest=length, **sizes).to(device), batches(length, batch, seed)
-    losses = trained(
-        model, draw, lambda model, drawn: model.losses(drawn.to(device)).mean(), steps=steps, name=str(sizes)
-    )
+    loss = lambda model, drawn: model.losses(drawn.to(device)).mean()  # noqa: E731
+    losses = trained(model, draw, loss, steps=steps, rate=rate, name=str(sizes))
     return model.eval(), losses
 
 

@@ -22,7 +22,7 @@ STATE = 'See chapter 8, "RoPE is a state that turns".'
 
 
 def right(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Equation (8.7), each word with those up to it."""
+    """Equation (8.10), each word with those up to it."""
     rotation = Rotation(cos, sin, interleaved=True, denominator=False)
     return linear_attention(q, k, v, causal=True, rotation=rotation)
 
@@ -69,7 +69,7 @@ exercise = Exercise(
             partial(wrong, early=True, everywhere=True),
         f"Above the line you take features of what is turned already. {ORDER}":
             partial(wrong, early=True),
-        f"The rotation is below the line, too: this is (8.6), whose denominator can be zero. {BELOW}":
+        f"The rotation is below the line, too: this is (8.9), whose denominator can be zero. {BELOW}":
             partial(wrong, everywhere=True),
         f"Nothing is turned: this is (8.1) with a mask. {WHERE}":
             partial(wrong, sides=""),
@@ -87,7 +87,7 @@ exercise = Exercise(
             partial(wrong, features=elu),
         f"The numerator is right, and nothing divides it. {WHERE}":
             partial(wrong, divided="not"),
-        f"You divide by the number of words. What stands below the line in (8.7)? {WHERE}":
+        f"You divide by the number of words. What stands below the line in (8.10)? {WHERE}":
             partial(wrong, divided="by words"),
         f"There is a softmax. It needs all weights of a row in a table, and that is what this form avoids. {FEATURES}":
             partial(wrong, divided="by a softmax"),

@@ -557,7 +557,9 @@ def test_text_is_readable_on_light_and_dark_pages(drawn, narrow):
     for name, figure in (drawn | narrow).items():
         for text in written(figure):
             colour = to_hex(text.get_color())
-            if name.startswith("shuffled_attention") and text.axes and text in text.axes.texts:  # a number in its cell
+            if (
+                name.startswith(("shuffled_attention", "needles")) and text.axes and text in text.axes.texts
+            ):  # a number in its cell
                 cell = colormaps[MAP](float(text.get_text()))
                 assert contrast(colour, cell[:3]) >= 4.5, (name, text.get_text())
             else:  # black turns white on a dark page

@@ -74,7 +74,7 @@ def test_first_cell_changes_nothing_that_is_installed(tmp_path):
     assert all("book.zip" in path for path in ours)
     assert "book.zip" not in neighbour
     assert list(own.iterdir()) == []
-    assert "pip" not in cell.replace(re.search(r'b64decode\("(.*?)"', cell)[1], "")
+    assert "pip" not in cell.replace(re.search(r'b85decode\("(.*?)"', cell)[1], "")
 
 
 def test_notebook_says_what_it_needs_and_whether_it_gains_from_a_gpu(html):
@@ -105,7 +105,7 @@ def test_a_downloaded_chapter_carries_the_code_of_today(stem, html):
     """Also where the code has changed since, and the page has not."""
     path = html / "_sources" / "chapters" / f"{stem}.ipynb"
     first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
-    packed = base64.b64decode(re.search(r'b64decode\("(.*?)"', "".join(first["source"]))[1])
+    packed = base64.b85decode(re.search(r'b85decode\("(.*?)"', "".join(first["source"]))[1])
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         old = [name for name in archive.namelist() if archive.read(name) != (ROOT / name).read_bytes()]
     assert old == []
