@@ -30,6 +30,12 @@ def check_base(base: float) -> None:
         raise ValueError(f"base is {base!s:.60}; it must be a finite number above 1 (10000 in the papers)")
 
 
+def check_number(x: float, name: str) -> None:
+    """Require one number: no text, no truth value, no tensor, not None."""
+    if isinstance(x, bool) or not isinstance(x, Real):
+        raise TypeError(f"{name} is {x!r:.60}; it must be a number")
+
+
 def check_layout(interleaved: bool) -> None:
     """Require True or False: a layout that only happens to be falsy rotates other pairs in silence."""
     if not isinstance(interleaved, bool):
@@ -99,12 +105,14 @@ def check_table_dtype(dtype: torch.dtype) -> None:
 
 def check_factor(factor: float) -> None:
     """Require a finite number of at least 1."""
+    check_number(factor, "factor")
     if not 1 <= factor < math.inf:
         raise ValueError(f"factor is {factor}; it must be at least 1, the new length over the trained one")
 
 
 def check_length(length: int, name: str) -> None:
     """Require a positive number of tokens."""
+    check_number(length, name)
     if not 0 < length < math.inf:
         raise ValueError(f"{name} is {length}; it must be a positive number of tokens")
 
@@ -146,9 +154,10 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
             "taken for heads: did you forget cos.unsqueeze(-3), or positions[:, None]?"
         )
     if shape[-2] != table[-2]:
+        size = "short" if table[-2] < shape[-2] else "long"
         raise ValueError(
             f"seq_len of {name} is {shape[-2]}, of cos {table[-2]}; {name} must be (..., seq_len, head_dim): "
-            f"did you forget {name}.transpose(1, 2), or are the tables too short?"
+            f"did you forget {name}.transpose(1, 2), or are the tables too {size}?"
         )
     if not 0 < 2 * table[-1] <= shape[-1]:
         raise ValueError(

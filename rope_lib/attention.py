@@ -70,7 +70,7 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
         causal: as in `attention`.
 
     Returns:
-        (..., q_len, value_dim).
+        (..., q_len, value_dim). A query whose scores are all -inf gets NaN, unlike in `attention`.
 
     Raises:
         TypeError: scores and v are no dense tensors of one floating-point dtype.

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from rope_lib import scaling
-from rope_lib._checks import check_dim, check_length
+from rope_lib._checks import check_dim, check_length, check_number
 from rope_lib.frequencies import inverse_frequencies
 
 YARN, MSCALES = ("beta_fast", "beta_slow", "truncate"), ("mscale", "mscale_all_dim")
@@ -75,7 +75,7 @@ def frequencies_from_config(
         inv_freq, (rotary_dim // 2,) float64 on the CPU, and attention_factor: what `RotaryEmbedding` takes.
 
     Raises:
-        TypeError: config is no mapping.
+        TypeError: config or its rope_scaling is no mapping; a size is no int, or another entry no number.
         ValueError: a size or a base is missing; the rope_type, or a key beside it, is not known here or missing; layers
             differ and layer_type does not name one; the model does not rotate (alibi: true); or as the functions of
             `rope_lib.scaling`.
@@ -114,6 +114,9 @@ def frequencies_from_config(
         )
     kind_of_model = config.get("model_type", "")
     share = _first(config | rope, *SHARES, default=SHARE_OF_CLASS.get(kind_of_model, 1.0))
+    check_number(share, "partial_rotary_factor")
+    if not 0 <= share <= 1:
+        raise ValueError(f"partial_rotary_factor is {share}; it must be between 0 and 1, a share of head_dim")
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
     base = _first(config | rope, *BASES, default=10000.0 if kind_of_model in {"", *BASE_IS_10000} else None)
     if base is None:
@@ -176,6 +179,8 @@ def _rope_parameters(config: dict, layer_type: str | None) -> Mapping:
     given = [config[name] for name in ("rope_parameters", "rope_scaling") if config.get(name)]
     if len(given) == 2 and given[0] != given[1]:
         raise ValueError("config has rope_parameters and rope_scaling, and they differ; take out the one not meant")
+    if given and not isinstance(given[0], Mapping):
+        raise TypeError(f"rope_scaling is {given[0]!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
     rope = _without_nulls(given[0]) if given else {}
     if not rope and isinstance(config.get("text_config"), Mapping):
         raise ValueError(f"config is that of a multimodal model; hand over its text_config ({WHOLE})")
@@ -213,6 +218,9 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
             return entry["head_dim"]
     head_dim = _first(config, HEADS.get(layer_type), "head_dim", "attention_head_dim", "kv_channels")
     width, heads = _first(config, "hidden_size", "n_embd"), _first(config, "num_attention_heads", "n_head")
+    for name, size in (("head_dim", head_dim), ("hidden_size", width), ("num_attention_heads", heads)):
+        if size is not None and not isinstance(size, int):
+            raise TypeError(f"{name} is {size!r}; it must be an int")
     if not head_dim and not (width and heads):
         raise ValueError("config has neither head_dim nor hidden_size and num_attention_heads: how long is a head?")
     return head_dim or width // heads

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_base, check_dim, check_positions
+from rope_lib._checks import check_base, check_dim, check_positions, check_tensor
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
@@ -53,7 +53,7 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
         (...,) float64.
 
     Raises:
-        TypeError, ValueError: as `mean_partial_sum`; h is one number or empty.
+        TypeError, ValueError: as `mean_partial_sum`; h is no tensor, one number or empty.
 
     Source: Su et al. 2021, equation 37.
 
@@ -63,6 +63,7 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
 
         The step from h_1 to 0 is 1, and N B is 3; the score is 1 + 1.
     """
+    check_tensor(h, "h", "torch.ones(64), one number for each pair")
     if not h.ndim or not h.shape[-1]:
         raise ValueError(f"h has shape {tuple(h.shape)}; it must be (..., N), one number for each pair")
     h = h.to(torch.complex128 if h.is_complex() else torch.float64)

@@ -7,11 +7,13 @@ import os
 import torch
 
 
-def default_device(name: str | None = None) -> torch.device:
-    """Return the device named by `name`, else by the variable ROPE_DEVICE, else the GPU if there is one, else the CPU.
+def default_device(name: str | int | None = None) -> torch.device:
+    """The device named by `name`, else by the variable ROPE_DEVICE, else CUDA's GPU if there is one, else the CPU.
+
+    Apple's GPU (mps) has no float64, which the proofs and tables of the book compute in: it is used if it is named.
 
     Args:
-        name: "cpu", "cuda", "cuda:1", "mps" ...; None asks the environment.
+        name: "cpu", "cuda", "cuda:1", "mps" ..., or the number of a GPU; None asks the environment.
 
     Raises:
         ValueError: the name is unknown, or this machine has no such device.
@@ -21,11 +23,11 @@ def default_device(name: str | None = None) -> torch.device:
         device(type='cpu')
     """
     source, asked = ("ROPE_DEVICE", os.environ.get("ROPE_DEVICE", "").strip()) if name is None else ("name", name)
-    if not asked:
+    if asked == "":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         torch.empty(0, device=asked)
-    except (RuntimeError, AssertionError) as error:  # in torch's words, which for some devices are a page
+    except (RuntimeError, AssertionError, TypeError) as error:  # in torch's words, which for some devices are a page
         reason = str(error).splitlines()[0]
         raise ValueError(
             f"{source} is {asked!r}, but no such device can be used here ({reason}); "

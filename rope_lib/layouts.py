@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import torch
 from torch import Tensor
 
@@ -25,7 +27,7 @@ def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int, rotary_dim:
         A new tensor of x's shape.
 
     Raises:
-        TypeError: x is no dense tensor; head_dim or rotary_dim is no int.
+        TypeError: x is no dense tensor; head_dim, rotary_dim or dim is no int.
         ValueError: head_dim or rotary_dim is not positive and even, rotary_dim is above head_dim, x has no axis `dim`,
             or head_dim does not divide its size.
 
@@ -60,6 +62,8 @@ def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, pairs: 
     check_dim(rotary_dim, "rotary_dim")
     if rotary_dim > head_dim:
         raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")
+    if isinstance(dim, bool) or not isinstance(dim, Integral):
+        raise TypeError(f"dim is {dim!r}; it must be the number of an axis, 0 for the rows of a weight")
     if not -x.ndim <= dim < x.ndim:
         raise ValueError(f"dim is {dim}, but x has shape {tuple(x.shape)}; it must be one of its axes")
     if x.shape[dim] % head_dim:

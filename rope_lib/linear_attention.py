@@ -103,7 +103,7 @@ def linear_attention(
 
     Raises:
         TypeError: q, k and v are no dense tensors of one floating-point dtype; rotation is no `Rotation`, or its
-            denominator neither True nor False; decay is no number; or as `apply_rotary_emb`.
+            denominator neither True nor False; decay is no number, feature_map no function; or as `apply_rotary_emb`.
         ValueError: shapes do not match; decay is not in (0, 1], or not causal; chunk_size is no positive int; tables do
             not turn all features at all positions.
 
@@ -112,7 +112,7 @@ def linear_attention(
         >>> linear_attention(q, k, v, causal=True).shape
         torch.Size([2, 6, 4])
     """
-    _check(q, k, v, rotation, decay, causal, chunk_size)
+    _check(q, k, v, rotation, decay, causal, chunk_size, feature_map)
     if causal:
         return _causal(None, q, k, v, rotation, decay, feature_map, chunk_size)[0]
     numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
@@ -154,7 +154,7 @@ def linear_attention_step(
         >>> last.shape, state.values.shape
         (torch.Size([2, 1, 4]), torch.Size([2, 4, 4]))
     """
-    _check(q, k, v, rotation, decay, True, chunk_size)
+    _check(q, k, v, rotation, decay, True, chunk_size, feature_map)
     if state is not None and not isinstance(state, State):
         raise TypeError(f"state is a {type(state).__name__}; it must be the State that the last call returned, or None")
     return _causal(state, q, k, v, rotation, decay, feature_map, chunk_size)
@@ -282,8 +282,9 @@ def _features(
 
 
 def _check(
-    q: Tensor, k: Tensor, v: Tensor, rotation: Rotation | None, decay: float | None, causal: bool, chunk_size: int
-) -> None:
+    q: Tensor, k: Tensor, v: Tensor, rotation: Rotation | None, decay: float | None, causal: bool, chunk_size: int,
+    feature_map: Callable[[Tensor], Tensor],
+) -> None:  # fmt: skip
     check_same_dtype(q=q, k=k, v=v)
     if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
         raise ValueError(
@@ -294,7 +295,9 @@ def _check(
     if rotation is not None and not (isinstance(rotation, Rotation) and isinstance(rotation.denominator, bool)):
         kind = type(rotation).__name__
         raise TypeError(f"rotation is a {kind}; it must be a Rotation whose denominator is True or False")
-    if decay is not None and not isinstance(decay, Real):
+    if not callable(feature_map):
+        raise TypeError(f"feature_map is {feature_map!r:.60}; it must be a function, such as elu_plus_one")
+    if isinstance(decay, bool) or (decay is not None and not isinstance(decay, Real)):
         raise TypeError(f"decay is a {type(decay).__name__}; it must be one number, for all heads")
     if decay is not None and not (causal and 0 < decay <= 1):
         raise ValueError(f"decay is {decay} and causal {causal}; decay must be in (0, 1], and it needs causal=True")

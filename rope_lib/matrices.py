@@ -63,4 +63,5 @@ def shift_matrix(delta: float, dim: int, *, base: float = 10000.0, device: torch
                 [-1.,  0.]], dtype=torch.float64)
     """
     check_dim(dim, "dim")
+    delta = torch.as_tensor(delta, dtype=torch.float64, device="cpu")  # an unsigned one has no negative
     return rotation_matrix(-delta, inverse_frequencies(dim, base=base, device=device))

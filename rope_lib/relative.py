@@ -7,6 +7,7 @@ it. Scores are what softmax receives, scaling included; biases are added to scor
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -63,7 +64,7 @@ def shaw_scores(q: Tensor, k: Tensor, table: Tensor, distances: Tensor) -> Tenso
                 [-1.,  0.,  1.],
                 [-1., -1.,  0.]])
     """
-    _check_scores(q, k, distances)
+    _check_scores(q, k, distances, table=table)
     if table.ndim != 2 or table.shape[1] != q.shape[-1] or len(table) % 2 == 0:
         raise ValueError(
             f"table has shape {tuple(table.shape)}; it must be (2 reach + 1, {q.shape[-1]}), a vector for each clipped "
@@ -104,7 +105,7 @@ def transformer_xl_scores(
                 [1., 0., 0.],
                 [2., 1., 0.]])
     """
-    _check_scores(q, k, distances)
+    _check_scores(q, k, distances, table=table, content_bias=content_bias, position_bias=position_bias)
     for name, bias in (("content_bias", content_bias), ("position_bias", position_bias)):
         if bias.shape[-1:] != q.shape[-1:] or (bias.ndim > 1 and bias.shape[-2] != 1):  # else one per position
             raise ValueError(
@@ -176,7 +177,7 @@ def deberta_scores(q: Tensor, k: Tensor, relative_q: Tensor, relative_k: Tensor,
         tensor([[ 1., -1.],
                 [ 1.,  1.]])
     """
-    _check_scores(q, k, distances)
+    _check_scores(q, k, distances, relative_q=relative_q, relative_k=relative_k)
     reach, odd = divmod(len(relative_k), 2)
     if odd or not reach or relative_k.shape[1:] != q.shape[-1:] or relative_q.shape != relative_k.shape:
         raise ValueError(
@@ -245,6 +246,7 @@ def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distan
         tensor([[[ 0., 17.],
                  [ 1.,  0.]]])
     """
+    check_tensor(table, "table", "torch.zeros(num_buckets, heads)")
     if table.ndim != 2:
         raise ValueError(f"table has shape {tuple(table.shape)}; it must be (num_buckets, heads)")
     _check_distances(distances)
@@ -259,6 +261,7 @@ def alibi_slopes(num_heads: int) -> Tensor:
         (num_heads,) float64.
 
     Raises:
+        TypeError: num_heads is no int.
         ValueError: num_heads is not positive.
 
     Source: Press et al. 2022, section 3; the filling follows the authors' code.
@@ -267,6 +270,8 @@ def alibi_slopes(num_heads: int) -> Tensor:
         >>> alibi_slopes(4)
         tensor([0.2500, 0.0625, 0.0156, 0.0039], dtype=torch.float64)
     """
+    if isinstance(num_heads, bool) or not isinstance(num_heads, Integral):
+        raise TypeError(f"num_heads is {num_heads!r}; it must be an int")
     if num_heads < 1:
         raise ValueError(f"num_heads is {num_heads}; it must be positive")
     lower = 2 ** int(math.log2(num_heads))
@@ -279,6 +284,7 @@ def alibi_bias(distances: Tensor, slopes: Tensor) -> Tensor:
     """-slope |m - n|: (q_len, k_len), (heads,) -> (heads, q_len, k_len) float64.
 
     Raises:
+        TypeError: distances or slopes are no dense tensors, or distances half precision or boolean.
         ValueError: distances have not two axes, or slopes more than one.
 
     Source: Press et al. 2022, section 3.
@@ -288,13 +294,14 @@ def alibi_bias(distances: Tensor, slopes: Tensor) -> Tensor:
         tensor([[[-0.0078, -0.0039, -0.0000]]], dtype=torch.float64)
     """
     _check_distances(distances)
+    check_tensor(slopes, "slopes", "alibi_slopes(num_heads)")
     if slopes.ndim != 1:
         raise ValueError(f"slopes has shape {tuple(slopes.shape)}; it must be (heads,)")
     return -slopes.to(distances.device)[:, None, None] * distances.double().abs()
 
 
 def _check_distances(distances: Tensor) -> None:
-    check_tensor(distances, "distances", EXAMPLE)
+    check_positions(distances, "distances")
     if distances.ndim != 2:  # more axes would be taken for heads
         raise ValueError(f"distances has shape {tuple(distances.shape)}; it must be (q_len, k_len), one text at a time")
 
@@ -304,8 +311,8 @@ def _gather_distances(by_row: Tensor, rows: Tensor) -> Tensor:
     return by_row.gather(-1, rows.expand(*by_row.shape[:-1], rows.shape[-1]))
 
 
-def _check_scores(q: Tensor, k: Tensor, distances: Tensor) -> None:
-    check_same_dtype(q=q, k=k)
+def _check_scores(q: Tensor, k: Tensor, distances: Tensor, **tables: Tensor) -> None:
+    check_same_dtype(q=q, k=k, **tables)
     check_whole(distances, "distances", EXAMPLE)
     if q.shape[-1] != k.shape[-1] or distances.shape != (q.shape[-2], k.shape[-2]):
         raise ValueError(

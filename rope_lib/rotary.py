@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import torch
 from torch import Tensor, nn
 
-from rope_lib._checks import check_dim, check_inv_freq, check_layout, check_rotation
+from rope_lib._checks import check_dim, check_inv_freq, check_layout, check_number, check_rotation
 from rope_lib._fast import rotate
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
@@ -88,20 +90,22 @@ class RotaryEmbedding(nn.Module):
     hands them to `apply_rotary_pos_emb`. A checkpoint with buffers called `inv_freq` loads with strict=False.
 
     Args:
-        rotary_dim: rotated dimensions per head; positive and even, at most head_dim.
+        rotary_dim: rotated dimensions per head; positive and even, at most head_dim. None: as many as inv_freq is for.
         interleaved: layout of the pairs, as in `apply_rotary_emb`; no default, because mixing layouts fails silently.
         base: sets the slowest pair; None means 10000, or what inv_freq says.
         inv_freq: (rotary_dim // 2,) float64 in rad per token, for other speeds than base gives (see
             `rope_lib.scaling` and `frequencies_from_config`); not together with base.
         attention_factor: multiplies what is rotated of q and k: with all of the head, scores grow by its square (YaRN).
             Speeds of YaRN or LongRoPE need theirs; the module cannot know whether it was forgotten.
+        head_dim: if given, q and k must have heads of this size. Without it a longer head is rotated in its first
+            rotary_dim dimensions, as some models mean it; heads that were never split look the same.
 
     Raises:
-        TypeError: a dimension that is no int, a base that is no number, inv_freq that is no float64 tensor,
+        TypeError: a dimension that is no int, a base or factor that is no number, inv_freq that is no float64 tensor,
             interleaved that is neither True nor False.
-        ValueError: rotary_dim is not positive and even, base not above 1, both base and inv_freq are given, inv_freq
-            has another length, has no values, or wants a gradient (learned speeds go to `cos_sin`), or
-            attention_factor is not positive.
+        ValueError: rotary_dim is not positive and even, or above head_dim; base not above 1; both base and inv_freq are
+            given, or neither it nor rotary_dim; inv_freq has another length, rises, is not finite, has no values, or
+            wants a gradient (learned speeds go to `cos_sin`); or attention_factor is not positive and finite.
 
     Example:
         >>> rope = RotaryEmbedding(4, interleaved=True)
@@ -113,16 +117,23 @@ class RotaryEmbedding(nn.Module):
 
     def __init__(
         self,
-        rotary_dim: int,
+        rotary_dim: int | None = None,
         *,
         interleaved: bool,
         base: float | None = None,
         inv_freq: Tensor | None = None,
         attention_factor: float = 1.0,
+        head_dim: int | None = None,
     ) -> None:
         super().__init__()
-        check_dim(rotary_dim, "rotary_dim")
         check_layout(interleaved)
+        if rotary_dim is None and isinstance(inv_freq, Tensor):
+            rotary_dim = 2 * inv_freq.numel()
+        check_dim(rotary_dim, "rotary_dim")
+        if head_dim is not None:
+            check_dim(head_dim, "head_dim")
+            if rotary_dim > head_dim:
+                raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")
         if inv_freq is None:
             base = 10000.0 if base is None else base
             inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
@@ -137,11 +148,25 @@ class RotaryEmbedding(nn.Module):
                     f"inv_freq {'wants a gradient' if inv_freq.requires_grad else 'is on meta and has no values'}; the "
                     "module keeps fixed numbers (for learned speeds: cos_sin, then apply_rotary_pos_emb)"
                 )
-        if not attention_factor > 0:
-            raise ValueError(f"attention_factor is {attention_factor}; it must be positive")
-        self.rotary_dim, self.interleaved, self.base = rotary_dim, interleaved, base
-        self.inv_freq = inv_freq.to("cpu", copy=True)  # no buffer: .to(bfloat16) does not reach it
+            inv_freq = inv_freq.to("cpu", copy=True)  # no buffer: .to(bfloat16) does not reach it
+            falls = type(inv_freq) is not Tensor or (inv_freq.isfinite().all() and (inv_freq.diff() <= 0).all())
+            if not falls:  # (a fake tensor has no values)
+                raise ValueError(
+                    f"inv_freq goes from {inv_freq[0]:g} to {inv_freq[-1]:g}; speeds must be finite and must not rise "
+                    "from pair to pair (are these wavelengths, or is the order reversed?)"
+                )
+        check_number(attention_factor, "attention_factor")
+        if not 0 < attention_factor < inf:
+            raise ValueError(f"attention_factor is {attention_factor}; it must be positive and finite")
+        self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
+        self._base = base
+        self.inv_freq = inv_freq
         self.attention_factor = attention_factor
+
+    @property
+    def base(self) -> float | None:
+        """What the speeds were made from, None if they were given; the speeds are fixed, and so is this."""
+        return self._base
 
     def tables(self, positions: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
         """Cosines and sines for `apply_rotary_pos_emb`, times attention_factor: made once, used in every layer.
@@ -179,8 +204,14 @@ class RotaryEmbedding(nn.Module):
             The rotated q and k.
 
         Raises:
-            TypeError, ValueError: as `cos_sin` and `apply_rotary_pos_emb`.
+            TypeError, ValueError: as `cos_sin` and `apply_rotary_pos_emb`; or a head has not head_dim dimensions.
         """
+        for name, x in (("q", q), ("k", k)) if self.head_dim else ():
+            if x.shape[-1] != self.head_dim:
+                raise ValueError(
+                    f"{name} has shape {tuple(x.shape)}; its last axis must be head_dim, {self.head_dim} "
+                    "(have the heads been split?)"
+                )
         double = any(getattr(x, "dtype", None) is torch.float64 for x in (q, k))
         tables = self.tables(positions, dtype=torch.float64 if double else torch.float32)
         return apply_rotary_pos_emb(q, k, *tables, interleaved=self.interleaved)
@@ -188,6 +219,7 @@ class RotaryEmbedding(nn.Module):
     def extra_repr(self) -> str:
         """What repr shows between the brackets."""
         first, last = self.inv_freq[0].item(), self.inv_freq[-1].item()
-        speeds = f"inv_freq={first:g} .. {last:.3g}" if self.base is None else f"base={self.base:g}"
+        speeds = f"inv_freq={first:g} .. {last:.3g}" if self.base is None else f"base={float(self.base):g}"
         factor = "" if self.attention_factor == 1 else f", attention_factor={self.attention_factor:.4g}"
-        return f"{self.rotary_dim}, interleaved={self.interleaved}, {speeds}{factor}"
+        head = "" if self.head_dim is None else f", head_dim={self.head_dim}"
+        return f"{self.rotary_dim}, interleaved={self.interleaved}, {speeds}{factor}{head}"

@@ -6,12 +6,13 @@ Each `*_scaling` returns inv_freq, (rotary_dim // 2,) float64, in rad per token,
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Real
 
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_dim, check_factor, check_length, check_positions
+from rope_lib._checks import check_dim, check_factor, check_length, check_number, check_positions
 from rope_lib.frequencies import inverse_frequencies
 
 
@@ -231,6 +232,8 @@ def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float =
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
+    if isinstance(factors, str | Mapping) or not all(isinstance(factor, Real) for factor in factors):
+        raise TypeError(f"factors is {factors!r:.60}; it must be a list of numbers, such as a model's long_factor")
     if len(factors) != len(inv_freq) or not all(0 < factor < math.inf for factor in factors):
         raise ValueError(
             f"factors has {len(factors)} numbers, the smallest {min(factors, default=None)}; it must have "
@@ -253,6 +256,7 @@ def longrope_attention_factor(factor: float, *, original_max_position_embeddings
         1.1902
     """
     check_factor(factor)
+    check_number(original_max_position_embeddings, "original_max_position_embeddings")
     if not 1 < original_max_position_embeddings < math.inf:  # its logarithm is divided by
         raise ValueError(f"original_max_position_embeddings is {original_max_position_embeddings}; it must be above 1")
     return math.sqrt(1 + math.log(factor) / math.log(original_max_position_embeddings))
@@ -273,6 +277,7 @@ def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base:
         >>> proportional_scaling(8, partial_rotary_factor=0.5)
         tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64)
     """
+    check_number(partial_rotary_factor, "partial_rotary_factor")
     if not 0 <= partial_rotary_factor <= 1:
         raise ValueError(f"partial_rotary_factor is {partial_rotary_factor}; it must be between 0 and 1")
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
@@ -285,6 +290,8 @@ def _speeds(
 ) -> tuple[Tensor, Tensor]:
     """The speeds as trained and as interpolated, after the checks that by-parts and YaRN share."""
     check_length(length, "original_max_position_embeddings")
+    check_number(beta_fast, "beta_fast")
+    check_number(beta_slow, "beta_slow")
     if not math.inf > beta_fast >= beta_slow > 0:
         raise ValueError(
             f"beta_fast is {beta_fast} and beta_slow {beta_slow}; needed are beta_fast >= beta_slow > 0, in turns per "

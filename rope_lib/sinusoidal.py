@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_dim, check_positions, check_whole
+from rope_lib._checks import check_dim, check_positions, check_tensor, check_whole
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
@@ -50,7 +50,7 @@ def learned_encoding(positions: Tensor, table: Tensor) -> Tensor:
         (..., dim). On a GPU the call waits for the smallest and the largest position.
 
     Raises:
-        TypeError: positions are no tensor of integers.
+        TypeError: positions are no tensor of integers, or the table is no tensor.
         ValueError: a position is not in the table (a negative one would otherwise be counted from its end).
 
     Source: Gehring et al. 2017, section 3.1; Vaswani et al. 2017, section 3.5.
@@ -61,6 +61,7 @@ def learned_encoding(positions: Tensor, table: Tensor) -> Tensor:
                 [0.5000]])
     """
     check_whole(positions, "positions", "torch.arange(seq_len)")
+    check_tensor(table, "table", "embedding.weight")
     positions = positions.long()
     if positions.numel() and not 0 <= positions.min() <= positions.max() < len(table):
         raise ValueError(

@@ -1,5 +1,6 @@
 """What users of rotary libraries stumble over: each test is one way in which it goes wrong elsewhere."""
 
+import json
 import re
 
 import pytest
@@ -19,6 +20,7 @@ from rope_lib import (
 from rope_lib.attention import attention
 from rope_lib.frequencies import axial_cos_sin
 from rope_lib.scaling import dynamic_ntk_scaling, proportional_scaling, yarn_attention_factor, yarn_scaling
+from tests.conftest import ROOT
 
 HEAD_DIM = 8
 
@@ -290,3 +292,33 @@ def test_learned_speeds_learn(generator):
         rotated_q, rotated_k = apply_rotary_pos_emb(q, k, *tables, interleaved=interleaved)
         (rotated_q @ rotated_k.mT)[..., 1:, 0].sum().backward()
         assert (speeds.grad != 0).all()
+
+
+# -- The recipes of the reference --------------------------------------------------------------------------------------
+
+
+def test_the_recipes_run_and_do_what_they_say(tmp_path, monkeypatch):
+    found = {}
+    recipes = re.findall(r"```python\n(.*?)```", (ROOT / "chapters" / "reference.md").read_text(), re.DOTALL)
+    for recipe in recipes:
+        assert len([line for line in recipe.splitlines() if line and "import" not in line]) <= 8
+        exec(recipe, found)
+    assert len(recipes) == 11
+    assert found["positions"].tolist() == [0, 1, 2, 0, 1]
+    q, k, v, rope = (found[name] for name in ("q", "k", "v", "partial"))
+    apart = attention(*rope(q, k, positions=found["positions"]), v, causal=True, bias=found["apart"])
+    alone = attention(*rope(q[..., 3:, :], k[..., 3:, :], positions=torch.arange(2)), v[..., 3:, :], causal=True)
+    torch.testing.assert_close(apart[..., 3:, :], alone)
+    hidden = attention(*rope(q, k, positions=torch.arange(5)), v, causal=True, bias=found["hidden"])
+    alone = attention(
+        *rope(*(x[1:, ..., 2:, :] for x in (q, k)), positions=torch.arange(3)), v[1:, ..., 2:, :], causal=True
+    )
+    torch.testing.assert_close(hidden[1:, ..., 2:, :], alone)
+    assert [x[-1].item() for x in found["layers"].values()] == [pytest.approx(b ** (-62 / 64)) for b in (1e6, 1e4)]
+    assert found["full_q"].shape == found["full_k"].shape == (2, 8, 5, 96)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(found["config"]))
+    read = {}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+        exec(block, read)
+    assert read["rope"].attention_factor == pytest.approx(1.1386, abs=1e-4)

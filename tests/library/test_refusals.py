@@ -1,0 +1,223 @@
+"""Calls that mean something else than what they would compute are refused, in the words of the caller."""
+
+import json
+from fractions import Fraction
+
+import pytest
+import torch
+
+from rope_lib import (
+    RotaryEmbedding,
+    default_device,
+    frequencies_from_config,
+    interleaved_to_half_split,
+    inverse_frequencies,
+    relative,
+    scaling,
+    shift_matrix,
+)
+from rope_lib.decay import abel_bound
+from rope_lib.linear_attention import linear_attention, linear_attention_step
+from rope_lib.sinusoidal import learned_encoding
+
+X = torch.ones(2, 6, 8)
+STEPS = relative.relative_distances(torch.arange(6), torch.arange(6))
+LLAMA = {"hidden_size": 64, "num_attention_heads": 8, "rope_theta": 1e4}
+LONGROPE = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
+LENGTHS = {"max_position_embeddings": 8192, "original_max_position_embeddings": 4096}
+SPEEDS = inverse_frequencies(8)
+REFUSED = {
+    "no factor": (
+        lambda: RotaryEmbedding(8, interleaved=True, attention_factor=None),
+        TypeError, "attention_factor is None; it must be a number",
+    ),
+    "a factor in quotes": (
+        lambda: RotaryEmbedding(8, interleaved=True, attention_factor="1.1"),
+        TypeError, "attention_factor is '1.1'; it must be a number",
+    ),
+    "a tensor of factors": (
+        lambda: RotaryEmbedding(8, interleaved=True, attention_factor=torch.ones(2)),
+        TypeError, "attention_factor is tensor",
+    ),
+    "an infinite factor": (
+        lambda: RotaryEmbedding(8, interleaved=True, attention_factor=float("inf")),
+        ValueError, "attention_factor is inf; it must be positive and finite",
+    ),
+    "reversed speeds": (
+        lambda: RotaryEmbedding(8, interleaved=True, inv_freq=SPEEDS.flip(0)),
+        ValueError, "inv_freq goes from 0.001 to 1; .* must not rise .*reversed",
+    ),
+    "wavelengths": (
+        lambda: RotaryEmbedding(8, interleaved=True, inv_freq=6.283 / SPEEDS),
+        ValueError, "wavelengths",
+    ),
+    "NaN for a speed": (
+        lambda: RotaryEmbedding(8, interleaved=True, inv_freq=SPEEDS * torch.tensor([1, 1, float("nan"), 1])),
+        ValueError, "speeds must be finite",
+    ),
+    "neither size nor speeds": (
+        lambda: RotaryEmbedding(interleaved=True),
+        TypeError, "rotary_dim is None; it must be an int",
+    ),
+    "heads that are too short": (
+        lambda: RotaryEmbedding(16, interleaved=True, head_dim=8),
+        ValueError, "rotary_dim is 16; it must be at most head_dim, 8",
+    ),
+    "heads that were not split": (
+        lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X.repeat(1, 1, 2), X, positions=torch.arange(6)),
+        ValueError, r"q has shape \(2, 6, 16\); its last axis must be head_dim, 8 .*split",
+    ),
+    "another base, too late": (
+        lambda: setattr(RotaryEmbedding(8, interleaved=True), "base", 5e5),
+        AttributeError, "base",
+    ),
+    "tables for a longer text": (
+        lambda: RotaryEmbedding(8, interleaved=True)(X, X, positions=torch.arange(4096)),
+        ValueError, "seq_len of q is 6, of cos 4096.*too long",
+    ),
+    "a factor of the config in quotes": (
+        lambda: frequencies_from_config(LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": "4.0"}}),
+        TypeError, "factor is '4.0'; it must be a number",
+    ),
+    "a length in words": (
+        lambda: frequencies_from_config(LLAMA, seq_len="long"),
+        TypeError, "seq_len is 'long'; it must be a number",
+    ),
+    "only the name of a method": (
+        lambda: frequencies_from_config(LLAMA | {"rope_scaling": "yarn"}),
+        TypeError, "rope_scaling is 'yarn'; it must be a dict",
+    ),
+    "a list of settings": (
+        lambda: frequencies_from_config(LLAMA | {"rope_scaling": ["yarn", 4.0]}),
+        TypeError, "rope_scaling is .*it must be a dict",
+    ),
+    "a width in quotes": (
+        lambda: frequencies_from_config(LLAMA | {"hidden_size": "64"}),
+        TypeError, "hidden_size is '64'; it must be an int",
+    ),
+    "twice the head": (
+        lambda: frequencies_from_config(LLAMA | {"partial_rotary_factor": 2}),
+        ValueError, "partial_rotary_factor is 2; it must be between 0 and 1",
+    ),
+    "a share in quotes": (
+        lambda: frequencies_from_config(LLAMA | {"partial_rotary_factor": "0.5"}),
+        TypeError, "partial_rotary_factor is '0.5'; it must be a number",
+    ),
+    "an attention factor of the config in quotes": (
+        lambda: RotaryEmbedding(
+            8, interleaved=False,
+            attention_factor=frequencies_from_config(
+                LLAMA | LENGTHS | {"rope_scaling": LONGROPE | {"attention_factor": "1.1"}}
+            )[1],
+        ),
+        TypeError, "attention_factor is '1.1'",
+    ),
+    "a dictionary of factors": (
+        lambda: scaling.longrope_scaling(8, factors=dict.fromkeys(range(4), 1.0)),
+        TypeError, "factors is {0: 1.0.*it must be a list of numbers",
+    ),
+    "factors in quotes": (
+        lambda: scaling.longrope_scaling(8, factors=["1.0"] * 4),
+        TypeError, "factors is .*it must be a list of numbers",
+    ),
+    "no factor for linear": (
+        lambda: scaling.linear_scaling(8, factor=None),
+        TypeError, "factor is None; it must be a number",
+    ),
+    "no trained length": (
+        lambda: scaling.yarn_scaling(8, factor=2.0, original_max_position_embeddings=None),
+        TypeError, "original_max_position_embeddings is None; it must be a number",
+    ),
+    "rows by name": (
+        lambda: interleaved_to_half_split(X, head_dim=8, dim="rows"),
+        TypeError, "dim is 'rows'; it must be the number of an axis",
+    ),
+    "half an axis": (lambda: interleaved_to_half_split(X, head_dim=8, dim=2.0), TypeError, "dim is 2.0"),
+    "slopes in a list": (lambda: relative.alibi_bias(STEPS, [0.5]), TypeError, "slopes is a list; it must be a tensor"),
+    "a mask for distances": (
+        lambda: relative.alibi_bias(STEPS > 0, relative.alibi_slopes(2)),
+        TypeError, "distances has dtype torch.bool",
+    ),
+    "a table in a list": (
+        lambda: relative.shaw_scores(X, X, torch.ones(3, 8).tolist(), STEPS),
+        TypeError, "table is a list; it must be a tensor",
+    ),
+    "a table of another dtype": (
+        lambda: relative.shaw_scores(X, X, torch.ones(3, 8).double(), STEPS),
+        TypeError, "q, k, table have dtypes torch.float32, torch.float32, torch.float64",
+    ),
+    "XL's table of another dtype": (
+        lambda: relative.transformer_xl_scores(X, X, torch.ones(6, 8).double(), X[0, 0], X[0, 0], STEPS),
+        TypeError, "table, content_bias, position_bias have dtypes",
+    ),
+    "DeBERTa's tables of another dtype": (
+        lambda: relative.deberta_scores(X, X, torch.ones(4, 8).half(), torch.ones(4, 8).half(), STEPS),
+        TypeError, "relative_q, relative_k have dtypes",
+    ),
+    "T5's table in a list": (
+        lambda: relative.t5_bias([[0.0]] * 32, STEPS, bidirectional=True),
+        TypeError, "table is a list; it must be a tensor",
+    ),
+    "h in a list": (lambda: abel_bound([1.0, 1.0], STEPS), TypeError, "h is a list; it must be a tensor"),
+    "a layer for its table": (
+        lambda: learned_encoding(torch.arange(3), torch.nn.Embedding(4, 2)),
+        TypeError, "table is a Embedding; it must be a tensor, e.g. embedding.weight",
+    ),
+    "half a head": (lambda: relative.alibi_slopes(8.0), TypeError, "num_heads is 8.0; it must be an int"),
+    "heads in quotes": (lambda: relative.alibi_slopes("8"), TypeError, "num_heads is '8'; it must be an int"),
+    "features by name": (
+        lambda: linear_attention(X, X, X, causal=True, feature_map="elu"),
+        TypeError, "feature_map is 'elu'; it must be a function",
+    ),
+    "decay, yes": (
+        lambda: linear_attention(X, X, X, causal=True, decay=True),
+        TypeError, "decay is a bool; it must be one number",
+    ),
+    "a GPU that is not there": (lambda: default_device(99), ValueError, "name is 99, but no such device can be used"),
+    "a device by a fraction": (lambda: default_device(0.5), ValueError, "name is 0.5"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_it_is_refused_in_the_callers_words(name):
+    call, error, text = REFUSED[name]
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_a_configuration_is_not_changed_by_reading_it():
+    config = LLAMA | LENGTHS | {"rope_scaling": LONGROPE | {"mscale": None}}
+    before = json.dumps(config)
+    for seq_len in (None, 100, 8192):
+        frequencies_from_config(config, seq_len=seq_len)
+    assert json.dumps(config) == before
+
+
+def test_the_module_takes_its_size_from_the_speeds():
+    rope = RotaryEmbedding(inv_freq=SPEEDS, interleaved=False, head_dim=8)
+    assert rope.rotary_dim == 8
+    assert "head_dim=8" in repr(rope)
+    assert rope.base is None
+    q, k = rope(X, X, positions=torch.arange(6))
+    expected = RotaryEmbedding(8, interleaved=False)(X, X, positions=torch.arange(6))
+    assert torch.equal(q, expected[0])
+    assert torch.equal(k, expected[1])
+
+
+def test_small_things_that_went_wrong_in_silence():
+    assert torch.equal(shift_matrix(torch.tensor(2, dtype=torch.uint8), 4), shift_matrix(2, 4))
+    assert (
+        repr(RotaryEmbedding(8, interleaved=True, base=Fraction(100)))
+        == "RotaryEmbedding(8, interleaved=True, base=100)"
+    )
+    assert default_device("").type in ("cpu", "cuda")
+
+
+@pytest.mark.parametrize("tokens", [1, 300, 4096])
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_a_state_keeps_no_more_alive_than_it_is(tokens, decay):
+    q = torch.ones(2, tokens, 16)
+    _, state = linear_attention_step(None, q, q, q, decay=decay)
+    _, later = linear_attention_step(state, q[:, :1], q[:, :1], q[:, :1], decay=decay)
+    for part in (*state, *later):
+        assert part.untyped_storage().nbytes() == part.nbytes
