@@ -304,9 +304,9 @@ def test_the_recipes_run_and_do_what_they_say(tmp_path, monkeypatch):
         assert len([line for line in recipe.splitlines() if line and "import" not in line]) <= 8
         exec(recipe, found)
     assert len(recipes) == 11
-    assert found["positions"].tolist() == [0, 1, 2, 0, 1]
+    assert found["restarted"].tolist() == [0, 1, 2, 0, 1]
     q, k, v, rope = (found[name] for name in ("q", "k", "v", "partial"))
-    apart = attention(*rope(q, k, positions=found["positions"]), v, causal=True, bias=found["apart"])
+    apart = attention(*rope(q, k, positions=found["restarted"]), v, causal=True, bias=found["apart"])
     alone = attention(*rope(q[..., 3:, :], k[..., 3:, :], positions=torch.arange(2)), v[..., 3:, :], causal=True)
     torch.testing.assert_close(apart[..., 3:, :], alone)
     hidden = attention(*rope(q, k, positions=torch.arange(5)), v, causal=True, bias=found["hidden"])
@@ -314,7 +314,8 @@ def test_the_recipes_run_and_do_what_they_say(tmp_path, monkeypatch):
         *rope(*(x[1:, ..., 2:, :] for x in (q, k)), positions=torch.arange(3)), v[1:, ..., 2:, :], causal=True
     )
     torch.testing.assert_close(hidden[1:, ..., 2:, :], alone)
-    assert [x[-1].item() for x in found["layers"].values()] == [pytest.approx(b ** (-62 / 64)) for b in (1e6, 1e4)]
+    slowest = [rope.inv_freq[-1].item() for rope in found["ropes"].values()]
+    assert slowest == pytest.approx([base ** (-62 / 64) for base in (1e6, 1e4)])
     assert found["full_q"].shape == found["full_k"].shape == (2, 8, 5, 96)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(found["config"]))
