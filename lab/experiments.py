@@ -22,7 +22,7 @@ import lab
 from lab import training
 from lab.model import ENCODINGS, LINEAR, Model
 from lab.training import by_position, held_out, language_model, trained
-from rope_lib import cos_sin
+from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.scaling import (
     linear_scaling,
     ntk_by_parts_scaling,
@@ -165,7 +165,8 @@ def which_followed(*, layers: int, encoding: str, seed: int, steps: int) -> dict
     A text is six letters in some order, then some of them again, each with the letter that stood behind it. `previous`
     is the most that a head of the first layer looks at the letter before; `behind` the most that a head of the last
     layer looks, from a letter that came before, at what stood behind it then. `unrotated` has for each layer the share
-    with its rotation off, `without_head` the share when the head of `previous` adds nothing.
+    with its rotation off, `without_head` the share when a head of the first layer adds nothing: for each head, that of
+    `previous` first.
     """
     torch.manual_seed(seed)
     model = Model(encoding=encoding, layers=layers, width=64, heads=4, symbols=8)
@@ -185,9 +186,14 @@ def which_followed(*, layers: int, encoding: str, seed: int, steps: int) -> dict
             hook = block.register_forward_pre_hook(lambda block, inputs: (inputs[0], None, *inputs[2:]))
             result["unrotated"].append(_copied(model, text))
             hook.remove()
-    with torch.no_grad():
-        model.blocks[0].to_out.weight.unflatten(1, (4, -1))[:, int(previous.argmax())] = 0
-    return result | {"without_head": _copied(model, text)}
+    to_out, result["without_head"] = model.blocks[0].to_out, []
+    for head in previous.argsort(descending=True).tolist():
+        whole = to_out.weight.clone()
+        with torch.no_grad():
+            to_out.weight.unflatten(1, (4, -1))[:, head] = 0
+            result["without_head"].append(_copied(model, text))
+            to_out.weight.copy_(whole)
+    return result
 
 
 @torch.no_grad()
@@ -303,13 +309,14 @@ def tables(method: str, n: int, *, factor: float = 8.0, beta_fast: float | None 
     if method in BETA_FAST:
         trained_on["beta_fast"] = beta_fast or BETA_FAST[method]
     inv_freq = {
+        "temperature": lambda: inverse_frequencies(dim),
         "linear": lambda: linear_scaling(dim, factor=factor),
         "NTK-aware": lambda: ntk_scaling(dim, factor=factor),
         "by parts": lambda: ntk_by_parts_scaling(dim, **trained_on),
         "by parts, temperature": lambda: ntk_by_parts_scaling(dim, **trained_on),
         "YaRN": lambda: yarn_scaling(dim, **trained_on),
     }[method]()
-    warm = yarn_attention_factor(factor) if method in ("by parts, temperature", "YaRN") else 1.0
+    warm = yarn_attention_factor(factor) if method in ("temperature", "by parts, temperature", "YaRN") else 1.0
     cos, sin = cos_sin(torch.arange(n), inv_freq)
     return warm * cos, warm * sin
 
@@ -370,7 +377,7 @@ def find_needles(*, keys: int, seed: int, steps: int) -> dict:
     for n in EDGES[2:]:
         text, behind = next(_haystacks(keys, 600 // keys, n, torch.Generator().manual_seed(1000 + seed)))
         distance = torch.arange(n - 2 * keys + 1, n + 1, 2) - behind
-        for method in ("as it is", "cropped", *METHODS) if n > 128 else ("as it is",):
+        for method in ("as it is", "cropped", "temperature", *METHODS) if n > 128 else ("as it is",):
             options = UNSCALED[method] if method in UNSCALED else {"tables": tables(method, n, factor=n / 128)}
             right = _looked_up(model, text, behind, **options)
             parts = [right[(distance >= a) & (distance < b)] for a, b in pairwise(EDGES) if b <= n]
