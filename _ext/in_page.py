@@ -17,7 +17,7 @@ import traceback
 from types import CodeType
 from typing import NamedTuple
 
-IN_PAGE = {"sympy", "mpmath", "rope_lib.symbolic"} | sys.stdlib_module_names
+IN_PAGE = {"sympy", "mpmath", "rope_lib.theory.symbolic"} | sys.stdlib_module_names
 CLAIM = re.compile(r"\b(proved|refuted)\(|\bassert\b")
 LONGEST = 20_000  # characters that a run may show
 ONLY = ". The page has sympy alone; the notebook behind the download button can import what you have installed."

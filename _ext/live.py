@@ -63,7 +63,8 @@ def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, do
 
 def own_files() -> dict[str, str]:
     """The book's own modules. rope_lib begins empty: its real first lines import torch."""
-    paths = {"rope_lib/symbolic.py": ROOT / "rope_lib" / "symbolic.py", "in_page.py": Path(in_page.__file__)}
+    theory = (f"rope_lib/theory/{name}.py" for name in ("__init__", "symbolic"))
+    paths = {name: ROOT / name for name in theory} | {"in_page.py": Path(in_page.__file__)}
     return {"rope_lib/__init__.py": ""} | {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
 
 

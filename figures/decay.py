@@ -11,7 +11,7 @@ from torch import Tensor
 from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, label, packed_chain
 from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, on_phone, panels, sheet, styled
 from rope_lib import cos_sin, inverse_frequencies
-from rope_lib.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
+from rope_lib.theory.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
 
 DISTANCE = "distance $\\Delta$ (tokens)"
 BOUND = "$B_d(\\Delta)$"

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label
 from figures.style import BLUE, KEY, OTHER, QUERY, SCORE, VERMILLION, frame, on_phone, sheet, signed, styled
-from rope_lib import RotaryEmbedding, relative, sinusoidal_encoding
+from rope_lib import RotaryEmbedding
+from rope_lib.theory import relative
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 BLEU = {0: 12.5, 1: 25.5, 2: 25.8, 4: 25.9, 16: 25.8, 64: 25.9, 256: 25.8}  # Shaw et al. 2018, table 2; S3
 

@@ -18,7 +18,8 @@ from torch import Tensor
 from figures.interactive import HEARD, SCRIPT, path
 from figures.palette import DARK, LIGHT
 from figures.style import KEY, OTHER, QUERY, SCORE, styled
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, sinusoidal_encoding
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 SENTENCE = [
     "One",

@@ -27,7 +27,8 @@ from figures.style import (
     signed,
     styled,
 )  # fmt: skip
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, rotation_matrix
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
+from rope_lib.theory.matrices import rotation_matrix
 
 
 def turn(vector: complex, steps: float, theta: float) -> complex:

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, Piece, State, View, label, minus, pointer
 from figures.style import BLUE, GREEN, MAP, OTHER, SIGNED, VERMILLION, frame, panels, sheet, signed, styled
 from lab.similarity import closest_codes
-from rope_lib import inverse_frequencies, sinusoidal_encoding
-from rope_lib.decay import cosine_sum
+from rope_lib import inverse_frequencies
+from rope_lib.theory.decay import cosine_sum
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 
 def codes(length: int, dim: int, base: float = 10000.0) -> np.ndarray:

@@ -8,7 +8,8 @@ import torch
 from figures.hero import DARK, LIGHT
 from lab import published
 from lab.experiments import rescued
-from rope_lib import cos_sin, inverse_frequencies, sinusoidal_encoding
+from rope_lib import cos_sin, inverse_frequencies
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 WIDTH, HEIGHT = 160, 72
 LOOK = f"svg{{{LIGHT}color:#1f2328}}@media(prefers-color-scheme:dark){{svg{{{DARK}color:#e6edf3}}}}"  # alone

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from lab import table
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
+from rope_lib.theory import reference
 
 DIM = 16
 SPEEDS = inverse_frequencies(DIM, device="cpu")

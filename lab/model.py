@@ -4,10 +4,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu
 
-from rope_lib import RotaryEmbedding, apply_rotary_pos_emb, cos_sin, sinusoidal_encoding
+from rope_lib import RotaryEmbedding, apply_rotary_pos_emb, cos_sin
 from rope_lib.attention import attention, attention_from_scores
 from rope_lib.linear_attention import Rotation, linear_attention
-from rope_lib.relative import alibi_bias, alibi_slopes, relative_distances
+from rope_lib.theory.relative import alibi_bias, alibi_slopes, relative_distances
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 ENCODINGS = ("none", "learned", "sinusoidal", "alibi", "rope")
 LINEAR = {"linear": (False, None), "linear, rope": (True, None), "linear, decay": (False, 0.9),

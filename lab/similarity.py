@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from rope_lib import sinusoidal_encoding
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 
 def closest_codes(length: int, dim: int, base: float = 10000.0) -> np.ndarray:

@@ -4,9 +4,7 @@ from rope_lib.config import frequencies_from_config
 from rope_lib.device import default_device
 from rope_lib.frequencies import axial_cos_sin, cos_sin, inverse_frequencies, sectioned_cos_sin
 from rope_lib.layouts import half_split_to_interleaved, interleaved_to_half_split
-from rope_lib.matrices import rotation_matrix, shift_matrix
 from rope_lib.rotary import RotaryEmbedding, apply_rotary_emb, apply_rotary_pos_emb
-from rope_lib.sinusoidal import sinusoidal_encoding
 
 __all__ = [
     "RotaryEmbedding",
@@ -19,9 +17,6 @@ __all__ = [
     "half_split_to_interleaved",
     "interleaved_to_half_split",
     "inverse_frequencies",
-    "rotation_matrix",
     "sectioned_cos_sin",
-    "shift_matrix",
-    "sinusoidal_encoding",
 ]
 __version__ = "0.1.0"

@@ -12,7 +12,7 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_dim, check_factor, check_length, check_number, check_positions
+from rope_lib._checks import check_factor, check_length, check_number
 from rope_lib.frequencies import inverse_frequencies
 
 
@@ -299,35 +299,3 @@ def _speeds(
         )
     interpolated = linear_scaling(rotary_dim, factor=factor, base=base)
     return inverse_frequencies(rotary_dim, base=base, device="cpu"), interpolated
-
-
-def xpos_scale(positions: Tensor, rotary_dim: int, *, scale_base: float = 512.0) -> Tensor:
-    """The factors zeta_i^(m / scale_base) of xPos: multiply cos and sin of queries by them, those of keys by 1 / them.
-
-    zeta_i = (2i / rotary_dim + 0.4) / 1.4 lies below 1 and rises with the pair, so slow pairs decay least. Count
-    positions from a nearby origin: the score does not change, and the factors stay in range.
-
-    Args:
-        positions: (...,) in tokens.
-        rotary_dim: positive and even.
-        scale_base: tokens in which the factor zeta_i is reached.
-
-    Returns:
-        (..., rotary_dim // 2) float64.
-
-    Raises:
-        TypeError: positions are no dense tensor, half precision or boolean, or rotary_dim is no int.
-        ValueError: rotary_dim is not positive and even, or scale_base not positive.
-
-    Source: Sun et al. 2023, section 3, and the authors' code.
-
-    Example:
-        >>> xpos_scale(torch.tensor([0, 512]), 4)
-        tensor([[1.0000, 1.0000],
-                [0.2857, 0.6429]], dtype=torch.float64)
-    """
-    check_positions(positions)
-    check_dim(rotary_dim, "rotary_dim")
-    check_length(scale_base, "scale_base")
-    share = torch.arange(0, rotary_dim, 2, dtype=torch.float64, device=positions.device) / rotary_dim
-    return ((share + 0.4) / 1.4) ** (positions[..., None].double() / scale_base)

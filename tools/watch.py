@@ -16,7 +16,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "_build" / "html"
 WATCHED = (
-    *("chapters/*.ipynb", "chapters/*.md", "chapters/*.bib", "figures/out", "rope_lib/*.py"),
+    *("chapters/*.ipynb", "chapters/*.md", "chapters/*.bib", "figures/out", "rope_lib/**/*.py"),
     *("_ext/static", "_ext/templates", "_config.yml", "_toc.yml"),
 )
 

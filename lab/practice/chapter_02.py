@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from lab.practice import Exercise
-from rope_lib import inverse_frequencies, rotation_matrix
-from rope_lib.matrices import shift_matrix
-from rope_lib.sinusoidal import sinusoidal_encoding
+from rope_lib import inverse_frequencies
+from rope_lib.theory.matrices import rotation_matrix, shift_matrix
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 
 def _code(m: float, d: int) -> Tensor:

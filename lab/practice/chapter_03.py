@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from lab.practice import Exercise
-from rope_lib import relative
+from rope_lib.theory import relative
 
 
 def _distances(q: Tensor) -> Tensor:

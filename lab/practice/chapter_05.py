@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from lab.practice import Exercise
-from rope_lib import rotation_matrix
+from rope_lib.theory.matrices import rotation_matrix
 
 
 def _turn(angle: float, theta: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from lab.practice import Exercise
 from rope_lib import inverse_frequencies
-from rope_lib.decay import mean_partial_sum
+from rope_lib.theory.decay import mean_partial_sum
 
 SPEEDS = 'See chapter 5, "Even dimensions: blocks".'
 CURVE = 'See chapter 7, "The famous curve is that of a bound".'

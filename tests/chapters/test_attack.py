@@ -12,8 +12,9 @@ SETUP = """
 import sympy as sp
 import torch
 from sympy import cos, sin
-from rope_lib import apply_rotary_emb, reference
-from rope_lib.symbolic import proved, refuted, rotation
+from rope_lib import apply_rotary_emb
+from rope_lib.theory import reference
+from rope_lib.theory.symbolic import proved, refuted, rotation
 a, b = sp.symbols("a b", real=True)
 generator, numbers, table = torch.Generator().manual_seed(1), [1], torch.zeros(2)
 expected = torch.randn(6, generator=torch.Generator().manual_seed(1))[3:]

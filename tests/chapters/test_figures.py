@@ -35,7 +35,7 @@ from figures.style import MAP, NARROW_WIDTH, SIGNED, WIDTH, narrow_form
 from lab import published, results, traffic
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
-from rope_lib import reference
+from rope_lib.theory import reference
 from tests.conftest import ROOT
 from tests.conftest import contrast as on_screen
 

@@ -18,7 +18,8 @@ from lab.memory import memory_taken, page_faults, peak_rise
 from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
 from lab.traffic import rotation_traffic, traffic
-from rope_lib import cos_sin, inverse_frequencies, reference
+from rope_lib import cos_sin, inverse_frequencies
+from rope_lib.theory import reference
 from tests.conftest import ROOT
 
 

@@ -4,8 +4,9 @@ import re
 import pytest
 import torch
 
-from rope_lib import RotaryEmbedding, reference, relative
+from rope_lib import RotaryEmbedding
 from rope_lib.attention import attention, attention_from_scores
+from rope_lib.theory import reference, relative
 
 masks = pytest.mark.parametrize("causal", [True, False])
 

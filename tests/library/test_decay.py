@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from rope_lib import reference, sinusoidal_encoding
-from rope_lib.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
+from rope_lib.theory import reference
+from rope_lib.theory.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 dims = st.integers(1, 40).map(lambda pairs: 2 * pairs)
 bases = st.floats(1.5, 1e6)

@@ -4,22 +4,14 @@ import sys
 import pytest
 import torch
 
-from rope_lib import (
-    RotaryEmbedding,
-    cos_sin,
-    default_device,
-    interleaved_to_half_split,
-    inverse_frequencies,
-    relative,
-    rotation_matrix,
-    sinusoidal_encoding,
-)
+from rope_lib import RotaryEmbedding, cos_sin, default_device, interleaved_to_half_split, inverse_frequencies
 from rope_lib.attention import attention, attention_from_scores
-from rope_lib.decay import abel_bound, cosine_sum, mean_partial_sum
 from rope_lib.frequencies import axial_cos_sin, sectioned_cos_sin
 from rope_lib.linear_attention import Rotation, linear_attention
-from rope_lib.scaling import xpos_scale
-from rope_lib.sinusoidal import learned_encoding
+from rope_lib.theory import relative
+from rope_lib.theory.decay import abel_bound, cosine_sum, mean_partial_sum
+from rope_lib.theory.matrices import rotation_matrix
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 
 def test_name_comes_first_then_the_environment_then_the_machine(monkeypatch):
@@ -84,9 +76,7 @@ RESULTS = {  # of x, (heads, seq_len, head_dim)
     "DeBERTa": lambda x: relative.deberta_scores(x, x, x[0, :6], x[1, :6], distances(x)),
     "TUPE": lambda x: relative.tupe_scores(x, x, x[0], x[1]),
     "T5": lambda x: relative.t5_bias(x[0, :8], distances(x), bidirectional=True, max_distance=8),
-    "xPos": lambda x: xpos_scale(WORDS.to(x.device).float(), 4).to(x.dtype),
     "sinusoidal code": lambda x: sinusoidal_encoding(WORDS.to(x.device), 4),
-    "learned code": lambda x: learned_encoding(WORDS[:5].to(x.device), x[0]),
     "mean of partial sums": lambda x: mean_partial_sum(WORDS.to(x.device), dim=8),
     "sum of cosines": lambda x: cosine_sum(WORDS.to(x.device), dim=8),
     "Abel's bound": lambda x: abel_bound(x[0, 0], WORDS.to(x.device)),
@@ -125,7 +115,7 @@ def test_results_do_not_follow_the_default_type(name, generator, request):
         assert torch.equal(result, expected)
 
 
-@pytest.mark.parametrize("name", ["attention", "linear attention, causal", "Shaw", "xPos", "T5", "sum of cosines"])
+@pytest.mark.parametrize("name", ["attention", "linear attention, causal", "Shaw", "T5", "sum of cosines"])
 def test_nothing_is_made_on_a_device_of_its_own(name):
     """Tensors of the device `meta` have no values, and meet no others."""
     assert RESULTS[name](torch.zeros(2, 9, 4, device="meta")).device.type == "meta"
@@ -136,7 +126,7 @@ def test_importing_the_library_is_light_and_changes_nothing():
     code = (
         "import sys, torch; before = torch.get_default_dtype(), torch.get_rng_state().sum().item();"
         "import rope_lib; assert before == (torch.get_default_dtype(), torch.get_rng_state().sum().item());"
-        "print(sorted({'rope_lib.symbolic', 'matplotlib', 'figures'} & set(sys.modules)))"
+        "print(sorted({'rope_lib.theory.symbolic', 'matplotlib', 'figures'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -8,7 +8,7 @@ from tests.conftest import ROOT
 
 PUBLIC = {
     f"{path.stem}.{node.name}": node
-    for path in sorted((ROOT / "rope_lib").glob("[a-z]*.py"))
+    for path in sorted((ROOT / "rope_lib").rglob("[a-z]*.py"))
     for node in ast.parse(path.read_text(encoding="utf-8")).body
     if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
 }
@@ -26,3 +26,11 @@ def test_a_scaling_method_says_whose_it_is_and_is_tested(name):
     assert "\nSource: " in docstring, f"{name}: add `Source: ` and who describes it, with section or equation"
     tested = (ROOT / "tests" / "library" / "test_scaling.py").read_text(encoding="utf-8")
     assert name in tested, f"{name} has no test in tests/library/test_scaling.py"
+
+
+def test_the_library_imports_nothing_of_its_theory():
+    for path in (ROOT / "rope_lib").glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        froms = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+        assert not [name for name in froms + names if "theory" in name], path.name

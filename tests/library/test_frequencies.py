@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch._subclasses import FakeTensorMode
 
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.frequencies import axial_cos_sin, sectioned_cos_sin
+from rope_lib.theory import reference
 from tests.conftest import ROOT
 
 dims = st.integers(1, 128).map(lambda pairs: 2 * pairs)

@@ -5,8 +5,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.linear_attention import Rotation, State, elu_plus_one, linear_attention, linear_attention_step
+from rope_lib.theory import reference
 
 
 @pytest.fixture(autouse=True)

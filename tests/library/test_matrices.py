@@ -5,7 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies, reference, rotation_matrix, shift_matrix
+from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
+from rope_lib.theory import reference
+from rope_lib.theory.matrices import rotation_matrix, shift_matrix
 
 dims = st.integers(1, 8).map(lambda pairs: 2 * pairs)
 positions = st.floats(-1000, 1000)

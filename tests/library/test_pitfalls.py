@@ -15,11 +15,11 @@ from rope_lib import (
     cos_sin,
     interleaved_to_half_split,
     inverse_frequencies,
-    reference,
 )
 from rope_lib.attention import attention
 from rope_lib.frequencies import axial_cos_sin
 from rope_lib.scaling import dynamic_ntk_scaling, proportional_scaling, yarn_attention_factor, yarn_scaling
+from rope_lib.theory import reference
 from tests.conftest import ROOT
 
 HEAD_DIM = 8

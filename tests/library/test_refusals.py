@@ -12,13 +12,12 @@ from rope_lib import (
     frequencies_from_config,
     interleaved_to_half_split,
     inverse_frequencies,
-    relative,
     scaling,
-    shift_matrix,
 )
-from rope_lib.decay import abel_bound
 from rope_lib.linear_attention import linear_attention, linear_attention_step
-from rope_lib.sinusoidal import learned_encoding
+from rope_lib.theory import relative
+from rope_lib.theory.decay import abel_bound
+from rope_lib.theory.matrices import shift_matrix
 
 X = torch.ones(2, 6, 8)
 STEPS = relative.relative_distances(torch.arange(6), torch.arange(6))
@@ -159,10 +158,6 @@ REFUSED = {
         TypeError, "table is a list; it must be a tensor",
     ),
     "h in a list": (lambda: abel_bound([1.0, 1.0], STEPS), TypeError, "h is a list; it must be a tensor"),
-    "a layer for its table": (
-        lambda: learned_encoding(torch.arange(3), torch.nn.Embedding(4, 2)),
-        TypeError, "table is a Embedding; it must be a tensor, e.g. embedding.weight",
-    ),
     "half a head": (lambda: relative.alibi_slopes(8.0), TypeError, "num_heads is 8.0; it must be an int"),
     "heads in quotes": (lambda: relative.alibi_slopes("8"), TypeError, "num_heads is '8'; it must be an int"),
     "features by name": (

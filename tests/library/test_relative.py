@@ -6,8 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import reference, relative
-from rope_lib.relative import relative_distances
+from rope_lib.theory import reference, relative
+from rope_lib.theory.relative import relative_distances
 from tests.conftest import ROOT
 
 PEER = json.loads((ROOT / "tests" / "data" / "transformers_relative.json").read_text())

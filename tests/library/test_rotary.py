@@ -17,9 +17,9 @@ from rope_lib import (
     cos_sin,
     interleaved_to_half_split,
     inverse_frequencies,
-    reference,
 )
 from rope_lib.formula import rotate_pairs
+from rope_lib.theory import reference
 
 layouts = pytest.mark.parametrize("interleaved", [True, False])
 functions = pytest.mark.parametrize("rotate", [rotate_pairs, apply_rotary_emb])

@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies, reference, scaling
+from rope_lib import RotaryEmbedding, inverse_frequencies, scaling
+from rope_lib.theory import reference
 from tests.conftest import ROOT
 
 PEER = json.loads((ROOT / "tests" / "data" / "transformers_rope.json").read_text())["cases"]
@@ -268,39 +269,11 @@ def test_position_interpolation_is_fractional_positions(generator):
         torch.testing.assert_close(ours, expected, rtol=0, atol=1e-14)
 
 
-def test_xpos_by_hand():
-    """Share 2i / dim of (0.4 .. 1.4) / 1.4, to the power of the position over scale_base."""
-    scale = scaling.xpos_scale(torch.tensor([0, 512]), 8)
-    assert scale[0].tolist() == [1] * 4
-    assert scale[1].tolist() == pytest.approx([(i / 4 + 0.4) / 1.4 for i in range(4)], rel=1e-15, abs=0)
-    third = scaling.xpos_scale(torch.tensor([1]), 2, scale_base=3.0)
-    assert third.item() == pytest.approx((0.4 / 1.4) ** (1 / 3), rel=1e-15, abs=0)
-    scale = scaling.xpos_scale(torch.tensor([[7.0], [-7.0]]), 4, scale_base=7.0)
-    assert scale.shape == (2, 1, 2)
-    assert scale.flatten().tolist() == pytest.approx([0.4 / 1.4, 0.9 / 1.4, 1.4 / 0.4, 1.4 / 0.9], rel=1e-15, abs=0)
-
-
-def test_xpos_scores_are_relative(generator):
-    q, k = torch.randn(2, 6, 8, generator=generator, dtype=torch.float64)
-    scores = []
-    for shift in (0, 300):
-        positions = torch.arange(6) * 50 + shift
-        cos, sin = cos_sin(positions, inverse_frequencies(8), dtype=torch.float64)
-        scale = scaling.xpos_scale(positions, 8)
-        rotated_q = apply_rotary_emb(q, cos * scale, sin * scale, interleaved=True)
-        rotated_k = apply_rotary_emb(k, cos / scale, sin / scale, interleaved=True)
-        scores.append(rotated_q @ rotated_k.T)
-    torch.testing.assert_close(*scores, rtol=1e-9, atol=1e-9)
-
-
-def test_speeds_are_made_on_the_cpu_in_float64_and_scales_follow_positions():
+def test_speeds_are_made_on_the_cpu_in_float64():
     """Whatever the default device is: a checkpoint may be loaded on another one."""
-    cpu = torch.arange(3, device="cpu")
     with torch.device("meta"):
         speeds = [scaled() for scaled in WITHOUT_EFFECT.values()] + [scaling.llama3_scaling(8)]
-        scale = scaling.xpos_scale(cpu, 8)
-    assert {(x.device.type, x.dtype) for x in [*speeds, scale]} == {("cpu", torch.float64)}
-    assert scaling.xpos_scale(cpu.to("meta"), 8).device.type == "meta"
+    assert {(x.device.type, x.dtype) for x in speeds} == {("cpu", torch.float64)}
 
 
 def by_parts(scale, **changes):
@@ -363,14 +336,6 @@ ERRORS = [
         )
         for share in (2, -0.1, math.nan)
     ),
-    *(
-        (
-            lambda tokens=tokens: scaling.xpos_scale(torch.arange(3), 8, scale_base=tokens),
-            f"^scale_base is {tokens}; it must be a positive number of tokens",
-        )
-        for tokens in (0, -512, math.nan)
-    ),
-    (lambda: scaling.xpos_scale(torch.arange(3), 7), "^rotary_dim is 7"),
 ]
 for scale in (scaling.ntk_by_parts_scaling, scaling.yarn_scaling):
     for length in (-1, math.inf):
@@ -386,8 +351,3 @@ for scale in (scaling.ntk_by_parts_scaling, scaling.yarn_scaling):
 def test_errors(call, text):
     with pytest.raises(ValueError, match=text):
         call()
-
-
-def test_the_positions_of_xpos_are_exact_numbers():
-    with pytest.raises(TypeError, match=r"^positions has dtype torch\.bfloat16"):
-        scaling.xpos_scale(torch.arange(3).bfloat16(), 8)

@@ -3,8 +3,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib import inverse_frequencies, reference, shift_matrix, sinusoidal_encoding
-from rope_lib.sinusoidal import learned_encoding
+from rope_lib import inverse_frequencies
+from rope_lib.theory import reference
+from rope_lib.theory.matrices import shift_matrix
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 dims = st.integers(1, 32).map(lambda pairs: 2 * pairs)
 positions = st.integers(-10_000, 10_000)
@@ -60,45 +62,3 @@ def test_errors_of_the_sinusoidal_code():
         sinusoidal_encoding(torch.arange(3).bfloat16(), 4)
     with pytest.raises(TypeError, match=r"^dtype is torch\.bfloat16; tables are torch\.float32"):
         sinusoidal_encoding(torch.arange(3), 4, dtype=torch.bfloat16)
-
-
-def test_learned_code_is_a_row_of_the_table_and_learns():
-    table = torch.arange(12.0).view(4, 3).requires_grad_()
-    assert learned_encoding(torch.tensor([[0, 3], [1, 1]]), table)[0, 1].tolist() == [9, 10, 11]
-    learned_encoding(torch.tensor([1, 1]), table).sum().backward()
-    assert table.grad[:, 0].tolist() == [0, 2, 0, 0]
-
-
-def test_no_positions_no_codes():
-    assert learned_encoding(torch.zeros(2, 0, dtype=torch.int64), torch.zeros(4, 3)).shape == (2, 0, 3)
-
-
-@pytest.mark.parametrize(
-    ("position", "text"),
-    [
-        (4, "^positions reach from 0 to 4, but table has 4 rows, 0 to 3; a learned code knows no other"),
-        (-1, "^positions reach from -1 to 0, but"),
-    ],
-)
-def test_learned_code_ends_with_its_table(position, text):
-    with pytest.raises(ValueError, match=text):
-        learned_encoding(torch.tensor([0, position]), torch.zeros(4, 3))
-
-
-@pytest.mark.parametrize("positions", [torch.tensor([0.0]), torch.tensor([True]), torch.tensor([1.0]).half()])
-def test_rows_are_counted_by_integers(positions):
-    with pytest.raises(TypeError, match=rf"^positions has dtype {positions.dtype}"):
-        learned_encoding(positions, torch.zeros(4, 3))
-
-
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32, torch.int64])
-def test_small_integers_are_no_mask(dtype):
-    table = torch.arange(8.0).view(4, 2)
-    rows = learned_encoding(torch.tensor([3, 0, 0, 1], dtype=dtype), table)
-    assert torch.equal(rows, table[[3, 0, 0, 1]])
-
-
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.uint32, torch.uint64])
-def test_rows_are_counted_by_whole_numbers_of_any_kind(dtype):
-    table = torch.tensor([[0.5], [0.7]])
-    assert learned_encoding(torch.tensor([1, 0]).to(dtype), table).tolist() == table.flip(0).tolist()

@@ -5,7 +5,7 @@ import sympy as sp
 import torch
 
 from rope_lib.attention import attention_from_scores
-from rope_lib.symbolic import NotProved, proved, refuted, rotation, softmax
+from rope_lib.theory.symbolic import NotProved, proved, refuted, rotation, softmax
 
 a, b = sp.symbols("a b", real=True)
 m, n = sp.symbols("m n", integer=True)

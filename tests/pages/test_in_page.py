@@ -96,7 +96,10 @@ def test_key_proofs_have_a_prepared_change():
         (["x = 1", "import torch\nx = torch.ones(2)", "x + 1"], [True, False, False]),  # x is a tensor now
         (["x = [1]", "import torch\nx[0] = torch.ones(2)", "x"], [True, False, False]),
         (["import torch\ny = 2", "y"], [False, True]),
-        (["from rope_lib import cos_sin\nx = 1", "from rope_lib.symbolic import proved\nproved(1, x)"], [False, True]),
+        (
+            ["from rope_lib import cos_sin\nx = 1", "from rope_lib.theory.symbolic import proved\nproved(1, x)"],
+            [False, True],
+        ),
         (["for i in range(3):\n    j = i\n    print(j)", "i + j"], [True, True]),
         (["[k for k in range(3)]", "k"], [True, False]),  # k is the comprehension's own
         (["f = lambda a, b=1: a + b", "with open('x') as g:\n    g.read()", "h"], [True, True, False]),
@@ -155,7 +158,7 @@ def test_a_cell_runs_after_what_its_names_come_from(above, cell, kept):
     ],
 )
 def test_what_a_run_says(source, expected, alone):
-    result = alone(["import sympy as sp\nfrom rope_lib.symbolic import proved"], source)
+    result = alone(["import sympy as sp\nfrom rope_lib.theory.symbolic import proved"], source)
     assert {key: result[key] for key in expected} == expected
     assert ("error" in result) is ("error" in expected)
 

@@ -13,7 +13,7 @@ from figures.decay import COLUMNS, LEFT, REACH
 from figures.files import functions
 from figures.interactive import SCRIPT, chain, packed_chain
 from figures.layouts import VECTOR
-from rope_lib import reference
+from rope_lib.theory import reference
 from tests.pages.conftest import Visit
 
 PIECES = {name: explore() for name, explore in functions("explore_").items()}

@@ -10,7 +10,7 @@ import pytest
 
 from figures import hero, thumbnails
 from figures.files import OUT, first_page
-from rope_lib import reference
+from rope_lib.theory import reference
 from tests.conftest import HTML, ROOT, luminance
 from tests.pages.conftest import Visit
 

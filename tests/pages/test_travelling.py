@@ -23,10 +23,11 @@ def test_travelling_cell_is_the_same_each_time_and_carries_what_is_needed():
     notebook = json.loads((ROOT / "chapters" / "04_rope_from_complex_numbers.ipynb").read_text(encoding="utf-8"))
     assert travelling.travelling_cell(notebook) == travelling.travelling_cell(notebook)
     carried = travelling.files_of(travelling.imports_of(notebook))
-    assert {"rope_lib/symbolic.py", "rope_lib/rotary.py", "rope_lib/_checks.py", "figures/style.py"} <= set(carried)
+    assert {"rope_lib/theory/symbolic.py", "rope_lib/rotary.py", "rope_lib/_checks.py", "figures/style.py"} <= set(
+        carried
+    )
     assert not {
-        "rope_lib/scaling.py",
-        "rope_lib/relative.py",
+        "rope_lib/theory/relative.py",
         "figures/__main__.py",
         "figures/decay.py",
         "lab/speed.py",

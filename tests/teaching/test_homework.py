@@ -17,7 +17,8 @@ from lab.mistakes import DIM, MISTAKES
 from lectures.homework import build as making
 from lectures.homework import check
 from lectures.teacher.numbers import numbers
-from rope_lib import RotaryEmbedding, half_split_to_interleaved, interleaved_to_half_split, reference
+from rope_lib import RotaryEmbedding, half_split_to_interleaved, interleaved_to_half_split
+from rope_lib.theory import reference
 from tests.conftest import ROOT
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "half-split"])
