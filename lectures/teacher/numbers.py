@@ -55,12 +55,14 @@ def checks(chance: random.Random) -> dict[str, str]:
     """Question 5: three wrong rotations, and which check sees them."""
     wanted = ("length", "position 0", "distance", "by hand")
     open_ = [name for name in MISTAKES if name not in ("(none)", "angles in float32", "position forgotten")]
-    names = sorted(chance.sample(open_, 3))
-    empty, full = [], []
-    for name in names:
-        seen, head = seen_by(MISTAKES[name]), f"{name} ({NOTES[name]})" if name in NOTES else name
-        empty.append(f"| {head} | | | | |")
-        full.append(f"| {head} | " + " | ".join("wrong" if seen[check] else "passes" for check in wanted) + " |")
+    rows = {}
+    while len({*rows.values()}) < 3:  # else one row guessed is three
+        names = sorted(chance.sample(open_, 3))
+        seen = {name: seen_by(MISTAKES[name]) for name in names}
+        rows = {name: " | ".join("wrong" if seen[name][check] else "passes" for check in wanted) for name in names}
+    heads = {name: f"{name} ({NOTES[name]})" if name in NOTES else name for name in rows}
+    empty = [f"| {heads[name]} | | | | |" for name in rows]
+    full = [f"| {heads[name]} | {row} |" for name, row in rows.items()]
     return {"empty_table": "\n".join(empty), "full_table": "\n".join(full)}
 
 

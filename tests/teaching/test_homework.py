@@ -1126,6 +1126,8 @@ def test_the_exam_has_ten_questions_with_three_levels(seed):
     drawn = numbers(seed)
     source = (ROOT / "lectures" / "teacher" / "exam.md").read_text(encoding="utf-8")
     assert {*re.findall(r"\[\[(\w+)\]\]", source)} == set(drawn)
+    rows = {row.split("|", 2)[2] for row in drawn["full_table"].splitlines()}
+    assert len(rows) == 3  # else one row guessed is three
     questions = making.with_solution(source, code=False).split("\n## ")[1:]
     assert len(questions) == 10
     for number, question in enumerate(questions, 1):

@@ -188,6 +188,16 @@ def test_demo_has_eight_short_cells():
     assert "NotImplementedError" in str(code_cells(without_solution))
 
 
+def test_the_notes_name_the_cells_of_the_demo_as_they_are():
+    headings = {}
+    for cell in DEMO.cells:
+        headings |= dict(re.findall(r"^\*\*(\d)\. ([^*]+)\.\*\*", cell.source))
+    notes = " ".join((ROOT / "lectures" / "slides" / "code_more.md").read_text(encoding="utf-8").split())
+    for number, heading in headings.items():
+        assert f"ell {number}, {heading}," in notes, f"the notes call cell {number} something else than {heading!r}"
+    assert len(headings) == len(set(re.findall(r"[Cc]ell (\d)", notes))) == 8
+
+
 def test_demo_runs_and_says_what_the_chapters_say():
     names, printed = {}, []
     for cell in code_cells(slides.with_solution):
