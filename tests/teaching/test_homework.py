@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from itertools import product
+from pathlib import Path
 
 import nbformat
 import numpy as np
@@ -1186,3 +1187,31 @@ def test_homework_3_does_what_its_key_says(capsys):
     edges, stored = experiments.rescued()
     assert edges == names["edges"]
     assert abs(names["losses"]["by parts"][-1] - stored["by parts"][-1]) < 0.2  # 8 texts, 32 there
+
+
+def test_many_files_are_marked_apart_and_no_loop_of_the_check_can_be_handed_in(built, tmp_path, monkeypatch, capsys):
+    for name in ("check.py", "hw1_rope.ipynb"):
+        (tmp_path / name).write_bytes((built / "teacher" / name).read_bytes())
+    handed_in = {
+        "endless.py": "def tables(positions, head_dim, base):\n    while True:\n        pass\n",
+        "gone.py": "import os\ndef tables(*args):\n    os._exit(3)\n",
+        "cheat.py": "import check\ndef tables(positions, head_dim, base):\n"
+                    "    return check.tables_by_loop(positions, head_dim, base)\n",
+        "inside.py": "def tables(positions, head_dim, base):\n    from check import tables_by_loop\n"
+                     "    return tables_by_loop(positions, head_dim, base)\n",
+    }  # fmt: skip
+    for name, source in handed_in.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(check, "SECONDS", 20)
+    monkeypatch.setattr(check, "__file__", str(tmp_path / "check.py"))
+    check.grade_many([Path(name) for name in ("hw1_rope.ipynb", *handed_in)])
+    said = capsys.readouterr().out
+    table = (tmp_path / "points.csv").read_text(encoding="utf-8").splitlines()
+    assert table[0] == "file,points,instead"
+    assert table[1] == "hw1_rope.ipynb,20,"
+    assert table[2] == "endless.py,,endless.py: stopped after 20 seconds (a loop without end?)"
+    assert table[3] == "gone.py,,gone.py: ended without a word"
+    assert table[4:] == ["cheat.py,0,", "inside.py,0,"]
+    assert "hw1_rope.ipynb: 20 of 20" in said
+    assert said.endswith("points.csv has the points of 5 files.\n")
