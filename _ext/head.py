@@ -20,10 +20,14 @@ def no_buttons_without_address(app: Sphinx, config: Config) -> None:
 
 
 def address(config: Config) -> str:
-    """Where the book is published: `html: baseurl` in _config.yml, else its GitHub repository's pages, else ""."""
-    if config.html_baseurl:
-        return config.html_baseurl.rstrip("/") + "/"
-    repository = config.html_theme_options.get("repository_url") or ""
+    """Where the book is published, by the settings of Sphinx."""
+    return published(config.html_theme_options.get("repository_url") or "", config.html_baseurl)
+
+
+def published(repository: str, baseurl: str) -> str:
+    """`html: baseurl` in _config.yml, else the pages of its GitHub repository, else ""."""
+    if baseurl:
+        return baseurl.rstrip("/") + "/"
     match = re.fullmatch(r"https://github\.com/([\w-]+)/([\w.-]+?)(?:\.git)?/?", repository)
     return f"https://{match[1].lower()}.github.io/{match[2]}/" if match else ""
 

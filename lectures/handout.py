@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from lectures import questions
-from lectures.pages import math_style, with_formulas
+from lectures.pages import address, math_style, with_formulas
 from tools.chromium import chromium
 
 FOLDER = Path(__file__).parent
@@ -60,7 +60,8 @@ def document(title: str, body: str, style: str) -> str:
 
 def handout() -> str:
     """The sheet as a page, with its picture inside."""
-    body = questions.to_html((FOLDER / "handout.md").read_text(encoding="utf-8"))
+    where = f" It is at <{address()}>." if address() else ""
+    body = questions.to_html((FOLDER / "handout.md").read_text(encoding="utf-8").rstrip() + where)
 
     def inside(match: re.Match) -> str:
         data = base64.b64encode((FOLDER / match[1]).read_bytes()).decode()

@@ -3,8 +3,14 @@
 import base64
 import html
 import re
+from pathlib import Path
+
+import yaml
 
 from _ext.formulas import FETCHED, mathml
+from _ext.head import published
+
+CONFIG = Path(__file__).parent.parent / "_config.yml"
 
 FORMULA = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
 
@@ -31,3 +37,9 @@ def math_style() -> str:
         return f"url(data:font/woff2;base64,{data})"
 
     return re.sub(r"""url\(["']\./([\w-]+\.woff2)["']\)""", inside, css + theta)
+
+
+def address() -> str:
+    """Where the book is published, as _config.yml says it; "" while that is unset."""
+    config = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))
+    return published(config["repository"]["url"], config.get("html", {}).get("baseurl", ""))

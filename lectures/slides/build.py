@@ -19,7 +19,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from figures.palette import LIGHT
 from lectures.homework.build import carrying, with_solution, without_solution
-from lectures.pages import math_style, with_formulas
+from lectures.pages import address, math_style, with_formulas
 from lectures.questions import questions
 
 FOLDER = Path(__file__).parent
@@ -116,7 +116,8 @@ def markdown() -> MarkdownIt:
 
 def linked(text: str) -> str:
     """Links into the sources become links to the pages."""
-    text = re.sub(r"\.\./\.\./chapters/(\w+)\.(ipynb|md)", r"../chapters/\1.html", text)
+    pages = address() or "../"
+    text = re.sub(r"\.\./\.\./chapters/(\w+)\.(ipynb|md)", rf"{pages}chapters/\1.html", text)
     return re.sub(r"\[([^\]]*)\]\(piece:(\w+)\)", r'<a class="piece" href="#" data-piece="\2">\1</a>', text)
 
 
@@ -124,13 +125,14 @@ def sections(name: str) -> str:
     """All slides of a lecture, each with its notes."""
     parser, parts = markdown(), []
     slides = list(lecture(name))
+    where = f'<a href="{address()}">{address().removeprefix("https://")}</a> ' if address() else ""
     for number, (slide, part, minute) in enumerate(slides, start=1):
         when = f"{minute} to {minute + slide.minutes}"
         when = f"part {part + 1}, minutes {when}" if len(PLANS[name]["parts"]) > 1 else f"minutes {when}"
         parts.append(
             f'<section id="{number}" class="{slide.look}" data-when="{when}">'
             f'<div class="body">{parser.render(linked(slide.body))}</div>'
-            f"<footer><span>{parser.renderInline(linked(slide.source))}</span><span>{number}</span></footer>"
+            f"<footer><span>{parser.renderInline(linked(slide.source))}</span><span>{where}{number}</span></footer>"
             f'<aside data-head="{number}. {when}">{parser.render(linked(slide.notes))}</aside></section>\n'
         )
     return "".join(parts)

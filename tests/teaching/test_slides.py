@@ -11,6 +11,7 @@ import nbformat
 import pytest
 
 import figures.files as drawn
+from lectures import handout, pages
 from lectures.homework.build import without_solution
 from lectures.slides import build as slides
 from tests.conftest import HTML, ROOT
@@ -298,3 +299,25 @@ def test_pdf_has_a_page_for_each_slide(name, folder: Path):
     pages = len(re.findall(rb"/Type\s*/Page\b", (folder / f"{name}.pdf").read_bytes()))
     assert pages == len(list(slides.lecture(name)))
     assert len((folder / f"{name}-notes.pdf").read_bytes()) > 100_000
+
+
+# -- Where the book is -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ['url: ""', "url: https://github.com/Somebody/a-book"])
+def test_slides_and_handout_say_where_the_book_is_once_it_is_said(line, tmp_path, monkeypatch):
+    config = tmp_path / "_config.yml"
+    text = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    config.write_text(text.replace('url: ""', line), encoding="utf-8")
+    monkeypatch.setattr(pages, "CONFIG", config)
+    footers = re.findall(r"<footer>.*?</footer>", slides.sections("rope-50"))
+    sheet = handout.handout()
+    if line.endswith('""'):
+        assert not re.search("https?://", "".join(footers))
+        assert all('href="../chapters/' in footer for footer in footers if "<a" in footer)
+        assert "It is at" not in sheet
+    else:
+        where = "https://somebody.github.io/a-book/"
+        assert all(f'<a href="{where}">somebody.github.io/a-book/</a>' in footer for footer in footers)
+        assert f'href="{where}chapters/' in footers[3]
+        assert f'It is at <a href="{where}">{where}</a>.' in sheet
