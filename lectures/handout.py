@@ -70,6 +70,19 @@ def handout() -> str:
     return document("Rotary position embedding on two sides", re.sub(r'src="([^"]+\.svg)"', inside, body), SHEET)
 
 
+def print_sheets(folder: Path) -> None:
+    """Beside each Markdown file a page that is a single file, and a PDF where there is a Chromium."""
+    for path in sorted(folder.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        title = next(line for line in text.splitlines() if line.startswith("# ")).removeprefix("# ")
+        page = document(title, questions.to_html(text), SHEET)
+        path.with_suffix(".html").write_text(page, encoding="utf-8")
+        try:
+            path.with_suffix(".pdf").write_bytes(pdf(page))
+        except (ImportError, FileNotFoundError, SystemExit) as error:
+            print(f"No {path.stem}.pdf: {error}. Print {path.stem}.html instead.")
+
+
 def pdf(page: str) -> bytes:
     """The page as Chromium prints it."""
     with chromium() as browser:
@@ -92,7 +105,7 @@ def main() -> None:
         (OUT / name).write_text(text, encoding="utf-8")
     try:
         (OUT / "handout.pdf").write_bytes(pdf(texts["handout.html"]))
-    except (ImportError, FileNotFoundError) as error:
+    except (ImportError, FileNotFoundError, SystemExit) as error:
         print(f"No handout.pdf: {error}. Print handout.html instead.")
     print(f"In build/handout: {', '.join(sorted(path.name for path in OUT.iterdir()))}")
 

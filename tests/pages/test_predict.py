@@ -315,3 +315,10 @@ def test_a_cleared_chapter_runs_in_an_empty_folder(stem, student, tmp_path):
     said = [out.text for cell in notebook.cells for out in cell.get("outputs", ()) if out.output_type == "stream"]
     assert sum("Not written yet" in text for text in said) == asked
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=STEMS)
+def test_no_assertion_that_is_seen_tells_a_covered_result(path):
+    for cell in cells(path):
+        if "predict" in tags(cell) and "assert" in cell.source:
+            assert "hide-input" in tags(cell), f"cell {cell.id} asserts beside its cover what comes out: fold its code"

@@ -15,6 +15,7 @@ import torch
 
 from lab import experiments
 from lab.mistakes import DIM, MISTAKES
+from lectures import handout
 from lectures.homework import build as making
 from lectures.homework import check
 from lectures.teacher.numbers import numbers
@@ -1215,3 +1216,21 @@ def test_many_files_are_marked_apart_and_no_loop_of_the_check_can_be_handed_in(b
     assert table[4:] == ["cheat.py,0,", "inside.py,0,"]
     assert "hw1_rope.ipynb: 20 of 20" in said
     assert said.endswith("points.csv has the points of 5 files.\n")
+
+
+def test_sheets_can_be_printed(built, tmp_path, browser, monkeypatch):
+    def pdf(page):
+        tab = browser.new_page()
+        tab.set_content(page)
+        return tab.pdf(prefer_css_page_size=True)
+
+    monkeypatch.setattr(handout, "pdf", pdf)  # there is one browser for all tests
+    for whose, names in (("teacher", ("exam", "exam_key")), ("student", ("hw2_prove",))):
+        for name in names:
+            (tmp_path / f"{name}.md").write_bytes((built / whose / f"{name}.md").read_bytes())
+            handout.print_sheets(tmp_path)
+            page = (tmp_path / f"{name}.html").read_text(encoding="utf-8")
+            assert page.count("<math") > 10
+            assert "$" not in re.sub(r"<annotation.*?</annotation>|<style>.*?</style>", "", page, flags=re.DOTALL)
+            assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+            assert not re.search(r'(?:src|href)="(?!data:)', page)
