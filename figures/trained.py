@@ -53,10 +53,10 @@ def draw_needles() -> Figure:
         for (row, column), share in np.ndenumerate([*found.values()]):
             ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=on_map(share), fontsize=8)
         ax.axvline(1.5, color="white", linewidth=1.5)
-        ax.set_xticks(range(len(EDGES) - 1), [f"{a}\nto {b}" for a, b in pairwise(EDGES)])
+        ax.set_xticks(range(len(EDGES) - 1), EDGES[:-1])
         show_names = keys == 1 or on_phone()
         ax.set_yticks(range(len(found)), [*found] if show_names else len(found) * [""])
-        ax.set(title="one key" if keys == 1 else "four keys", xlabel="letters back to the value")
+        ax.set(title="one key" if keys == 1 else "four keys", xlabel="letters back to the value, from")
     return figure
 
 

@@ -309,14 +309,14 @@ def tables(method: str, n: int, *, factor: float = 8.0, beta_fast: float | None 
     if method in BETA_FAST:
         trained_on["beta_fast"] = beta_fast or BETA_FAST[method]
     inv_freq = {
-        "temperature": lambda: inverse_frequencies(dim),
+        "as it is, temperature": lambda: inverse_frequencies(dim),
         "linear": lambda: linear_scaling(dim, factor=factor),
         "NTK-aware": lambda: ntk_scaling(dim, factor=factor),
         "by parts": lambda: ntk_by_parts_scaling(dim, **trained_on),
         "by parts, temperature": lambda: ntk_by_parts_scaling(dim, **trained_on),
         "YaRN": lambda: yarn_scaling(dim, **trained_on),
     }[method]()
-    warm = yarn_attention_factor(factor) if method in ("temperature", "by parts, temperature", "YaRN") else 1.0
+    warm = yarn_attention_factor(factor) if method.endswith("temperature") or method == "YaRN" else 1.0
     cos, sin = cos_sin(torch.arange(n), inv_freq)
     return warm * cos, warm * sin
 
@@ -377,7 +377,7 @@ def find_needles(*, keys: int, seed: int, steps: int) -> dict:
     for n in EDGES[2:]:
         text, behind = next(_haystacks(keys, 600 // keys, n, torch.Generator().manual_seed(1000 + seed)))
         distance = torch.arange(n - 2 * keys + 1, n + 1, 2) - behind
-        for method in ("as it is", "cropped", "temperature", *METHODS) if n > 128 else ("as it is",):
+        for method in ("as it is", "as it is, temperature", "cropped", *METHODS) if n > 128 else ("as it is",):
             options = UNSCALED[method] if method in UNSCALED else {"tables": tables(method, n, factor=n / 128)}
             right = _looked_up(model, text, behind, **options)
             parts = [right[(distance >= a) & (distance < b)] for a, b in pairwise(EDGES) if b <= n]
