@@ -127,11 +127,11 @@ def layouts() -> str:
 @chapter(7)
 def far_word_wins() -> str:
     """The score of one query with keys made for three distances: each wins at its own (Theorem 7.3)."""
-    distances = torch.arange(145, dtype=torch.float64) / 2
+    distances = torch.arange(0, 73, 2, dtype=torch.float64)
     parts = [shape("t", "M8 64H152")]
     for look, best in (("q", 0), ("s", 24), ("k", 56)):
         cos, _ = cos_sin(distances - best, inverse_frequencies(128, device="cpu"), dtype=torch.float64)
-        parts.append(shape(look, polyline([(8 + m, 62 - 56 * y) for m, y in enumerate(cos.mean(-1).tolist())])))
+        parts.append(shape(look, polyline([(8 + 4 * m, 62 - 56 * y) for m, y in enumerate(cos.mean(-1).tolist())])))
     return "".join(parts)
 
 
