@@ -43,7 +43,7 @@ def draw_decay_bound(*, dims: tuple[int, ...] = (64, 128, 256), reach: int = 256
 @styled
 def draw_decay_long(*, dim: int = 128, reach: int = 10**6) -> Figure:
     """The same curve up to a million, with its start, its lower bound and the level at which it settles."""
-    distances = log_distances(reach, 2000)
+    distances = log_distances(reach, 1200)
     pairs = dim // 2
     figure = sheet(3.0)
     ax = figure.subplots()

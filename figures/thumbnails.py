@@ -36,7 +36,7 @@ def shape(look: str, d: str) -> str:
 
 def polyline(points: list[tuple[float, float]]) -> str:
     """The d attribute of a line through points, with one decimal."""
-    return "M" + " ".join(f"{round(x, 1):g},{round(y, 1):g}" for x, y in points)
+    return "M" + " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 def square(x: float, y: float, side: float) -> str:
@@ -127,13 +127,11 @@ def layouts() -> str:
 @chapter(7)
 def far_word_wins() -> str:
     """The score of one query with keys made for three distances: each wins at its own (Theorem 7.3)."""
-    distances = torch.arange(0, 73, 2, dtype=torch.float64)
+    distances = torch.arange(145, dtype=torch.float64) / 2
     parts = [shape("t", "M8 64H152")]
     for look, best in (("q", 0), ("s", 24), ("k", 56)):
         cos, _ = cos_sin(distances - best, inverse_frequencies(128, device="cpu"), dtype=torch.float64)
-        parts.append(
-            shape(look, polyline([(8 + 4 * m, round(62 - 56 * y)) for m, y in enumerate(cos.mean(-1).tolist())]))
-        )
+        parts.append(shape(look, polyline([(8 + m, 62 - 56 * y) for m, y in enumerate(cos.mean(-1).tolist())])))
     return "".join(parts)
 
 

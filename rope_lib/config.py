@@ -149,7 +149,9 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
         case "longrope":
             inv_freq = scaling.longrope_scaling(rotary_dim, factors=rope["factors"], base=base)
             usual = scaling.longrope_attention_factor(max(factor, 1), original_max_position_embeddings=original)
-    return inv_freq, rope.get("attention_factor", usual)
+    factor = rope.get("attention_factor", usual)
+    check_number(factor, "attention_factor")
+    return inv_freq, factor
 
 
 def _those(rope: Mapping, names: tuple[str, ...]) -> dict[str, Any]:

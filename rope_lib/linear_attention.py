@@ -99,7 +99,7 @@ def linear_attention(
 
     Returns:
         (..., seq_len, value_dim) in v's dtype; sums of half-precision inputs are kept in float32. Time and memory are
-        linear in seq_len, forward and backward.
+        linear in seq_len, forward and backward; compiled, but for a matrix of (seq_len / chunk_size)^2 numbers.
 
     Raises:
         TypeError: q, k and v are no dense tensors of one floating-point dtype; rotation is no `Rotation`, or its
@@ -246,7 +246,8 @@ def _sums_of_any_length(
 ) -> tuple[Tensor, Tensor]:
     """The same for compilers, in one graph for all lengths: zeros in front, which add nothing, fill up the chunks.
 
-    (They are two or more: a compiler treats a size of 1 apart.) The zeros would weaken the state: it is added here.
+    (They are two or more: a compiler treats a size of 1 apart.) The zeros would weaken the state: it is added here. All
+    chunks are one axis now, so the matrix between them has (seq_len / chunk)^2 numbers.
     """
     length = (q.shape[-2] // chunk + 2) * chunk
     missing = length - q.shape[-2]

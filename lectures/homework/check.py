@@ -1124,7 +1124,7 @@ def grade_many(paths: list[Path]) -> None:
             said = f"{path.name}: stopped after {SECONDS} seconds (a loop without end?)\n"
         said = said or f"{path.name}: ended without a word\n"
         print(said, end="")
-        points = re.findall(r": (\d+) of 20$", said, re.MULTILINE)
+        points = re.findall(rf"^{re.escape(path.name)}: (\d+) of 20$", said, re.MULTILINE)
         rows.append((path.name, points[-1] if points else "", said.strip().splitlines()[-1] if not points else ""))
     with Path("points.csv").open("w", newline="", encoding="utf-8") as table:
         csv.writer(table).writerows([("file", "points", "instead"), *rows])

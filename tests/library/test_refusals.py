@@ -103,12 +103,7 @@ REFUSED = {
         TypeError, "partial_rotary_factor is '0.5'; it must be a number",
     ),
     "an attention factor of the config in quotes": (
-        lambda: RotaryEmbedding(
-            8, interleaved=False,
-            attention_factor=frequencies_from_config(
-                LLAMA | LENGTHS | {"rope_scaling": LONGROPE | {"attention_factor": "1.1"}}
-            )[1],
-        ),
+        lambda: frequencies_from_config(LLAMA | LENGTHS | {"rope_scaling": LONGROPE | {"attention_factor": "1.1"}}),
         TypeError, "attention_factor is '1.1'",
     ),
     "a dictionary of factors": (
