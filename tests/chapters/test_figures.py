@@ -36,6 +36,7 @@ from lab import published, results, traffic
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
 from rope_lib.theory import reference
+from tests import oracles
 from tests.conftest import ROOT
 from tests.conftest import contrast as on_screen
 

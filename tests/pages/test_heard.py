@@ -101,6 +101,7 @@ def test_what_plays_unasked_says_nothing(browser, html):
 # -- Cells -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_is_told_in_one_piece_and_once(browser, served):
     cell = next(cell for _, cell in live_cells("04_rope_from_complex_numbers") if "break" in cell.metadata)
     with Heard(browser, f"{served[0]}/{CHAPTER}") as visit:

@@ -1194,7 +1194,6 @@ def test_many_files_are_marked_apart_and_no_loop_of_the_check_can_be_handed_in(b
     for name in ("check.py", "hw1_rope.ipynb"):
         (tmp_path / name).write_bytes((built / "teacher" / name).read_bytes())
     handed_in = {
-        "endless.py": "def tables(positions, head_dim, base):\n    while True:\n        pass\n",
         "gone.py": "import os\ndef tables(*args):\n    os._exit(3)\n",
         "cheat.py": "import check\ndef tables(positions, head_dim, base):\n"
                     "    return check.tables_by_loop(positions, head_dim, base)\n",
@@ -1204,18 +1203,28 @@ def test_many_files_are_marked_apart_and_no_loop_of_the_check_can_be_handed_in(b
     for name, source in handed_in.items():
         (tmp_path / name).write_text(source, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(check, "SECONDS", 20)
     monkeypatch.setattr(check, "__file__", str(tmp_path / "check.py"))
     check.grade_many([Path(name) for name in ("hw1_rope.ipynb", *handed_in)])
     said = capsys.readouterr().out
     table = (tmp_path / "points.csv").read_text(encoding="utf-8").splitlines()
     assert table[0] == "file,points,instead"
     assert table[1] == "hw1_rope.ipynb,20,"
-    assert table[2] == "endless.py,,endless.py: stopped after 20 seconds (a loop without end?)"
-    assert table[3] == "gone.py,,gone.py: ended without a word"
-    assert table[4:] == ["cheat.py,0,", "inside.py,0,"]
+    assert table[2] == "gone.py,,gone.py: ended without a word"
+    assert table[3:] == ["cheat.py,0,", "inside.py,0,"]
     assert "hw1_rope.ipynb: 20 of 20" in said
-    assert said.endswith("points.csv has the points of 5 files.\n")
+    assert said.endswith("points.csv has the points of 4 files.\n")
+
+
+def test_a_file_without_end_is_stopped(built, tmp_path, monkeypatch, capsys):
+    (tmp_path / "check.py").write_bytes((built / "teacher" / "check.py").read_bytes())
+    (tmp_path / "endless.py").write_text("while True:\n    pass\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(check, "SECONDS", 5)
+    monkeypatch.setattr(check, "__file__", str(tmp_path / "check.py"))
+    check.grade_many([Path("endless.py")])
+    said = "endless.py: stopped after 5 seconds (a loop without end?)"
+    assert said in capsys.readouterr().out
+    assert f"endless.py,,{said}" in (tmp_path / "points.csv").read_text(encoding="utf-8")
 
 
 def test_sheets_can_be_printed(built, tmp_path, browser, monkeypatch):
