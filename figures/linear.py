@@ -7,9 +7,8 @@ from torch.nn.functional import normalize
 
 from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label, minus
 from figures.style import BLUE, GREEN, SIGNED, VERMILLION, frame, on_phone, sheet, styled
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
-from rope_lib.attention import attention
-from rope_lib.linear_attention import Rotation, elu_plus_one, linear_attention
+from rope_lib import apply_rotary_emb, attention, cos_sin, inverse_frequencies
+from rope_lib.linear import Rotation, elu_plus_one, linear_attention
 from rope_lib.theory.decay import cosine_sum
 
 FORMS = {"none": "no rotation", "both": "rotated above and below", "numerator": "rotated above only"}

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label
 from figures.style import BLUE, MAP, VERMILLION, frame, on_map, on_phone, panels, sheet, signed, styled
-from rope_lib import RotaryEmbedding
-from rope_lib.attention import attention
+from rope_lib import RotaryEmbedding, attention
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 

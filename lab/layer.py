@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from rope_lib import RotaryEmbedding
-from rope_lib.attention import attention
+from rope_lib import RotaryEmbedding, attention
 
 Cache = tuple[Tensor, Tensor]  # keys, rotated, and values: (batch, kv_heads, words, head_dim)
 

@@ -5,8 +5,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu
 
 from rope_lib import RotaryEmbedding, apply_rotary_pos_emb, cos_sin
-from rope_lib.attention import attention, attention_from_scores
-from rope_lib.linear_attention import Rotation, linear_attention
+from rope_lib.linear import Rotation, linear_attention
+from rope_lib.softmax import attention, attention_from_scores
 from rope_lib.theory.relative import alibi_bias, alibi_slopes, relative_distances
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rope_lib import apply_rotary_pos_emb, cos_sin
-from rope_lib.linear_attention import elu_plus_one
+from rope_lib.linear import elu_plus_one
 
 Prepared = tuple[tuple[Tensor, ...], Callable[..., tuple[Tensor, ...]]]
 

@@ -16,7 +16,7 @@ import torch.distributed.nn.functional as differentiable
 from torch import Tensor
 
 from rope_lib import cos_sin, inverse_frequencies
-from rope_lib.linear_attention import Rotation, State, linear_attention, linear_attention_step
+from rope_lib.linear import Rotation, State, linear_attention, linear_attention_step
 
 
 def sharded_linear_attention(q: Tensor, k: Tensor, v: Tensor, positions: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ from lab.memory import peak_rise
 from lab.peers import PEERS, clone, fla_naive_chunk, ours
 from lab.results import NO_ROTATION, report
 from rope_lib import cos_sin, inverse_frequencies
-from rope_lib.linear_attention import Rotation, linear_attention
+from rope_lib.linear import Rotation, linear_attention
 
 RESULTS = Path(__file__).parent / "results"
 SHAPES = {  # large, many heads, one of training on two cores, decoding

@@ -137,6 +137,11 @@ def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) ->
 def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
     if x.dtype not in FLOATS:
         raise TypeError(f"{name} has dtype {x.dtype}; it must be float32, float64, bfloat16 or float16")
+    if len({type(tensor).__name__ == "DTensor" for tensor in (x, cos, sin)}) > 1:
+        raise TypeError(
+            f"{name} is a {type(x).__name__}, cos a {type(cos).__name__}, sin a {type(sin).__name__}; of DTensors all "
+            "three must be some, e.g. distribute_tensor(cos, mesh, [Replicate()])"
+        )
     if not x.device == cos.device == sin.device:
         raise ValueError(
             f"{name} is on {x.device}, cos on {cos.device}, sin on {sin.device}; they must share a device "

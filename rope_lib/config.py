@@ -138,7 +138,9 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
             lengths = {"seq_len": rope["seq_len"], "max_position_embeddings": rope["max_position_embeddings"]}
             return scaling.dynamic_ntk_scaling(rotary_dim, factor=factor, base=base, **lengths), 1.0
         case "llama3":
-            return scaling.llama3_scaling(rotary_dim, base=base, **_those(rope, LLAMA3)), 1.0
+            parts = {"beta_fast": rope["high_freq_factor"], "beta_slow": rope["low_freq_factor"]}
+            lengths = {"original_max_position_embeddings": original}
+            return scaling.ntk_by_parts_scaling(rotary_dim, factor=factor, base=base, **parts, **lengths), 1.0
         case "proportional":
             return scaling.proportional_scaling(rotary_dim, partial_rotary_factor=share, base=base) / factor, 1.0
         case "yarn":

@@ -3,6 +3,9 @@
 Each `*_scaling` returns inv_freq, (rotary_dim // 2,) float64, in rad per token, on the CPU, for `cos_sin` or
 `RotaryEmbedding(..., inv_freq=...)`. YaRN and LongRoPE go with an attention factor, by which the tables are multiplied.
 `factor` is the new length over the trained one. `frequencies_from_config` chooses by a model's configuration.
+
+Errors: those of `inverse_frequencies`; TypeError where another setting is no number; ValueError where factor is below 1
+or infinite, or a length not positive. What a function refuses besides stands with it.
 """
 
 import math
@@ -19,10 +22,6 @@ from rope_lib.frequencies import inverse_frequencies
 def linear_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Tensor:
     """Position interpolation: all speeds divided by factor.
 
-    Raises:
-        TypeError: as `inverse_frequencies`.
-        ValueError: factor is below 1 or infinite, or as `inverse_frequencies`.
-
     Source: Chen et al. 2023, section 2.3.
 
     Example:
@@ -37,9 +36,7 @@ def ntk_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Ten
     """NTK-aware: base * factor^(d / (d - 2)). The fastest speed stays, the slowest is divided by factor.
 
     Raises:
-        TypeError: as `inverse_frequencies`.
-        ValueError: factor is below 1 or infinite, rotary_dim is 2 (one speed cannot both stay and shrink), or as
-            `inverse_frequencies`.
+        ValueError: rotary_dim is 2: one speed cannot both stay and shrink.
 
     Source: Peng et al. 2023, section 3.1.
 
@@ -62,10 +59,6 @@ def dynamic_ntk_scaling(
 
     Up to the trained length nothing changes. Beyond, the speeds depend on seq_len: keys that were rotated and cached
     for a shorter text are then wrong, so cache keys before rotating them.
-
-    Raises:
-        TypeError: as `inverse_frequencies`.
-        ValueError: as `ntk_scaling`, or a length is not a positive number.
 
     Source: the models' code; Peng et al. 2023, section 3.3, names the idea (there the factor is the ratio of lengths).
 
@@ -96,14 +89,11 @@ def ntk_by_parts_scaling(
     between the weight is linear in the number of turns.
 
     Args:
-        factor: at least 1.
         original_max_position_embeddings: the trained length, in tokens.
-        beta_fast, beta_slow: turns in the trained length.
+        beta_fast, beta_slow: turns in the trained length. (Llama 3.1: high_freq_factor 4, low_freq_factor 1.)
 
     Raises:
-        TypeError: as `inverse_frequencies`.
-        ValueError: as `linear_scaling`; the length is not a positive number; beta_fast is below beta_slow, or
-            beta_slow not above 0.
+        ValueError: beta_fast is below beta_slow, or beta_slow not above 0.
 
     Source: Peng et al. 2023, section 3.2.
 
@@ -116,37 +106,6 @@ def ntk_by_parts_scaling(
     turns = original_max_position_embeddings * inv_freq / (2 * math.pi)
     keep = ((turns - beta_slow) / max(beta_fast - beta_slow, 1e-9)).clamp(0, 1)  # equal: a step
     return torch.lerp(interpolated, inv_freq, keep)
-
-
-def llama3_scaling(
-    rotary_dim: int,
-    *,
-    factor: float = 8.0,
-    low_freq_factor: float = 1.0,
-    high_freq_factor: float = 4.0,
-    original_max_position_embeddings: int = 8192,
-    base: float = 500000.0,
-) -> Tensor:
-    """The scaling of Llama 3.1: NTK-by-parts under other names, with 4 turns in the place of 32.
-
-    Raises:
-        TypeError, ValueError: as `ntk_by_parts_scaling`.
-
-    Source: the code of the Llama 3.1 models.
-
-    Example:
-        >>> unscaled = inverse_frequencies(128, base=500000.0)
-        >>> torch.equal(llama3_scaling(128, factor=1.0), unscaled)
-        True
-    """
-    return ntk_by_parts_scaling(
-        rotary_dim,
-        factor=factor,
-        original_max_position_embeddings=original_max_position_embeddings,
-        beta_fast=high_freq_factor,
-        beta_slow=low_freq_factor,
-        base=base,
-    )
 
 
 def yarn_scaling(
@@ -168,7 +127,7 @@ def yarn_scaling(
         truncate: round the ends of the ramp outwards to whole pairs, as the authors' code does.
 
     Raises:
-        TypeError, ValueError: as `ntk_by_parts_scaling`.
+        ValueError: as `ntk_by_parts_scaling`.
 
     Source: Peng et al. 2023, section 3.2; the ramp follows the authors' code, where the paper's is linear in the number
     of turns (`ntk_by_parts_scaling`).
@@ -199,7 +158,7 @@ def yarn_attention_factor(factor: float, *, mscale: float = 1.0, mscale_all_dim:
             (DeepSeek's models also multiply their scores by the square of the latter, outside of the rotation.)
 
     Raises:
-        ValueError: factor is below 1 or infinite, or a scale is negative or infinite.
+        ValueError: a scale is negative or infinite.
 
     Source: Peng et al. 2023, equation 22; the ratio is that of DeepSeek's code.
 
@@ -222,8 +181,7 @@ def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float =
         factors: rotary_dim // 2 numbers, the long_factor or short_factor of a model's configuration.
 
     Raises:
-        TypeError: as `inverse_frequencies`.
-        ValueError: factors has the wrong length or a number not positive and finite, or as `inverse_frequencies`.
+        ValueError: factors has the wrong length or a number not positive and finite.
 
     Source: Ding et al. 2024, section 3.
 
@@ -246,7 +204,7 @@ def longrope_attention_factor(factor: float, *, original_max_position_embeddings
     """sqrt(1 + ln(factor) / ln(original_max_position_embeddings)), by which LongRoPE's models multiply the tables.
 
     Raises:
-        ValueError: factor is below 1 or infinite, or the length not a number above 1.
+        ValueError: the length is not above 1.
 
     Source: the code of the Phi-3 models.
 
@@ -268,8 +226,7 @@ def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base:
     The number of pairs is rounded down, as deployed: 0.29 of 100 pairs are 28, for 0.29 * 100 is 28.999999999999996.
 
     Raises:
-        TypeError: as `inverse_frequencies`.
-        ValueError: partial_rotary_factor is not between 0 and 1, or as `inverse_frequencies`.
+        ValueError: partial_rotary_factor is not between 0 and 1.
 
     Source: Barbero et al. 2024, section 6.
 

@@ -9,7 +9,7 @@ from torch.nn.functional import elu
 
 from lab.practice import Exercise
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
-from rope_lib.linear_attention import Rotation, elu_plus_one, linear_attention
+from rope_lib.linear import Rotation, elu_plus_one, linear_attention
 
 Change = Callable[[Tensor], Tensor]
 LAYOUTS = 'See chapter 6, "Two layouts, one rotation".'

@@ -2,11 +2,13 @@
 
 import pytest
 import torch
+from torch import distributed
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
 
 from lab.layer import RotaryAttention
 from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies
-from rope_lib.attention import attention, attention_from_scores
-from rope_lib.linear_attention import Rotation, State, linear_attention, linear_attention_step
+from rope_lib.linear import Rotation, State, linear_attention, linear_attention_step
+from rope_lib.softmax import attention, attention_from_scores
 
 SPEEDS = inverse_frequencies(8)
 
@@ -115,6 +117,7 @@ def test_an_exported_kernel_takes_any_batch_and_length(name):
         torch.testing.assert_close(exported(*inputs(batch, n)), kernel(*inputs(batch, n)), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_gradients_of_compiled_linear_attention_are_those_of_eager(decay):
     torch.compiler.reset()
@@ -124,3 +127,24 @@ def test_gradients_of_compiled_linear_attention_are_those_of_eager(decay):
     away = torch.rand(2, 2, 37, 8, generator=torch.Generator().manual_seed(0))
     found, expected = (torch.autograd.grad((run(q, k) * away).sum(), (q, k)) for run in (compiled, kernel))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture
+def mesh(tmp_path):
+    distributed.init_process_group("gloo", store=distributed.FileStore(str(tmp_path / "store")), rank=0, world_size=1)
+    yield init_device_mesh("cpu", (1,))
+    distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_distributed_tensors_want_distributed_tables(interleaved, mesh):
+    x, _ = inputs(2, 5)
+    tables = cos_sin(torch.arange(5), SPEEDS)
+    over_heads = distribute_tensor(x, mesh, [Shard(1)])
+    with pytest.raises(TypeError, match=r"^x is a DTensor, cos a Tensor, sin a Tensor; .*distribute_tensor\(cos, mesh"):
+        apply_rotary_emb(over_heads, *tables, interleaved=interleaved)
+    copies = (distribute_tensor(table, mesh, [Replicate()]) for table in tables)
+    turned = apply_rotary_emb(over_heads, *copies, interleaved=interleaved)
+    assert turned.placements == (Shard(1),)
+    expected = apply_rotary_emb(x, *tables, interleaved=interleaved)
+    torch.testing.assert_close(turned.full_tensor(), expected, rtol=1e-6, atol=1e-6)

@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves
 from rope_lib.theory import reference
 from rope_lib.theory.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
+from tests import oracles
 
 dims = st.integers(1, 40).map(lambda pairs: 2 * pairs)
 bases = st.floats(1.5, 1e6)
@@ -26,7 +27,7 @@ def score(h, delta, base=10000.0):
 @given(distances, dims, bases)
 def test_both_sums_are_the_plain_loop(delta, dim, base):
     """An angle up to 10^4 is rounded by 10^-12, and 40 of them are added."""
-    loop = reference.partial_sums(delta, dim, base)
+    loop = oracles.partial_sums(delta, dim, base)
     bound = mean_partial_sum(torch.tensor(delta), dim=dim, base=base).item()
     assert bound == pytest.approx(sum(map(abs, loop)) / len(loop), abs=1e-10)
     assert cosine_sum(torch.tensor(delta), dim=dim, base=base).item() == pytest.approx(loop[-1].real, abs=1e-10)
@@ -66,7 +67,7 @@ def test_the_mean_is_at_least_one_half_and_largest_at_zero(delta, dim, base):
 @given(st.lists(st.complex_numbers(max_magnitude=5), min_size=1, max_size=8), st.integers(0, 5000), bases)
 def test_the_bound_is_the_plain_loop_and_bounds(h, delta, base):
     steps = [abs(b - a) for a, b in zip(h, [*h[1:], 0], strict=True)]
-    loop = max(steps) * sum(map(abs, reference.partial_sums(delta, 2 * len(h), base)))
+    loop = max(steps) * sum(map(abs, oracles.partial_sums(delta, 2 * len(h), base)))
     bound = abel_bound(torch.tensor(h, dtype=torch.complex128), torch.tensor(delta), base=base).item()
     assert bound == pytest.approx(loop, abs=1e-9)
     assert score(h, delta, base) <= bound + 1e-9
@@ -130,7 +131,7 @@ def test_no_tensor_is_larger_than_the_distances(curve):
         values = curve(far, dim=128)
     assert values.shape == far.shape
     assert largest.elements == len(far)
-    loop = reference.partial_sums(999_999, 128)
+    loop = oracles.partial_sums(999_999, 128)
     expected = loop[-1].real if curve is cosine_sum else sum(map(abs, loop)) / 64
     assert values[-1].item() == pytest.approx(expected, abs=1e-8)
 

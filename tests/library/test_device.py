@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from rope_lib import RotaryEmbedding, cos_sin, default_device, interleaved_to_half_split, inverse_frequencies
-from rope_lib.attention import attention, attention_from_scores
 from rope_lib.frequencies import axial_cos_sin, sectioned_cos_sin
-from rope_lib.linear_attention import Rotation, linear_attention
+from rope_lib.linear import Rotation, linear_attention
+from rope_lib.softmax import attention, attention_from_scores
 from rope_lib.theory import relative
 from rope_lib.theory.decay import abel_bound, cosine_sum, mean_partial_sum
 from rope_lib.theory.matrices import rotation_matrix

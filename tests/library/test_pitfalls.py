@@ -12,11 +12,11 @@ from rope_lib import (
     RotaryEmbedding,
     apply_rotary_emb,
     apply_rotary_pos_emb,
+    attention,
     cos_sin,
     interleaved_to_half_split,
     inverse_frequencies,
 )
-from rope_lib.attention import attention
 from rope_lib.frequencies import axial_cos_sin
 from rope_lib.scaling import dynamic_ntk_scaling, proportional_scaling, yarn_attention_factor, yarn_scaling
 from rope_lib.theory import reference

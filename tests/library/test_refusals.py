@@ -14,7 +14,7 @@ from rope_lib import (
     inverse_frequencies,
     scaling,
 )
-from rope_lib.linear_attention import linear_attention, linear_attention_step
+from rope_lib.linear import linear_attention, linear_attention_step
 from rope_lib.theory import relative
 from rope_lib.theory.decay import abel_bound
 from rope_lib.theory.matrices import shift_matrix

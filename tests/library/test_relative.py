@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rope_lib.theory import reference, relative
 from rope_lib.theory.relative import relative_distances
+from tests import oracles
 from tests.conftest import ROOT
 
 PEER = json.loads((ROOT / "tests" / "data" / "transformers_relative.json").read_text())
@@ -57,7 +58,7 @@ def test_shaw_is_the_plain_loop(generator):
     for head in range(2):
         assert_pairs(
             scores[head],
-            lambda m, n, h=head: reference.shaw_score(q[h, m].tolist(), k[h, n].tolist(), table.tolist(), m + 2, n),
+            lambda m, n, h=head: oracles.shaw_score(q[h, m].tolist(), k[h, n].tolist(), table.tolist(), m + 2, n),
         )
 
 
@@ -70,7 +71,7 @@ def test_transformer_xl_is_the_plain_loop(generator):
             bias_u, bias_v = (b.expand(2, 1, DIM)[head, 0].tolist() for b in (u, v))
             assert_pairs(
                 scores[head],
-                lambda m, n, h=head, u=bias_u, v=bias_v: reference.transformer_xl_score(
+                lambda m, n, h=head, u=bias_u, v=bias_v: oracles.transformer_xl_score(
                     q[h, m].tolist(), k[h, n].tolist(), table.tolist(), u, v, max(m + 2, n), n
                 ),
             )
@@ -84,7 +85,7 @@ def test_deberta_is_the_plain_loop(generator):
     for head in range(2):
         assert_pairs(
             scores[head],
-            lambda m, n, h=head: reference.deberta_score(q[h, m].tolist(), k[h, n].tolist(), *tables, m + 2, n),
+            lambda m, n, h=head: oracles.deberta_score(q[h, m].tolist(), k[h, n].tolist(), *tables, m + 2, n),
         )
 
 
@@ -164,7 +165,7 @@ def test_t5_buckets_of_an_independent_implementation(bidirectional):
 @given(st.integers(-500, 500), st.booleans(), st.integers(4, 40).map(lambda half: 2 * half), st.integers(50, 400))
 def test_t5_bucket_is_the_plain_loop(distance, bidirectional, num_buckets, max_distance):
     settings = {"bidirectional": bidirectional, "num_buckets": num_buckets, "max_distance": max_distance}
-    assert relative.t5_bucket(torch.tensor(distance), **settings) == reference.t5_bucket(distance, **settings)
+    assert relative.t5_bucket(torch.tensor(distance), **settings) == oracles.t5_bucket(distance, **settings)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_t5_bias_looks_up_the_bucket(generator):
         for head in range(3):
             assert_pairs(
                 bias[head].detach(),
-                lambda m, n, h=head, s=settings: table[reference.t5_bucket(m + 2 - n, **s), h].item(),
+                lambda m, n, h=head, s=settings: table[oracles.t5_bucket(m + 2 - n, **s), h].item(),
             )
     bias[0].sum().backward()
     assert table.grad[:, 0].sum() == M * N  # it is learned
@@ -204,7 +205,7 @@ def test_t5_bias_looks_up_the_bucket(generator):
 def test_the_longest_distance_of_t5_is_128(generator):
     table, steps = normal(generator, 32, 2), torch.arange(300)[:, None]
     far = relative.t5_bias(table, steps, bidirectional=False)
-    buckets = [reference.t5_bucket(m, bidirectional=False, num_buckets=32, max_distance=128) for m in range(300)]
+    buckets = [oracles.t5_bucket(m, bidirectional=False, num_buckets=32, max_distance=128) for m in range(300)]
     assert torch.equal(far[:, :, 0], table[torch.tensor(buckets)].T)
 
 

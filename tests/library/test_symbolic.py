@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 import torch
 
-from rope_lib.attention import attention_from_scores
+from rope_lib.softmax import attention_from_scores
 from rope_lib.theory.symbolic import NotProved, proved, refuted, rotation, softmax
 
 a, b = sp.symbols("a b", real=True)

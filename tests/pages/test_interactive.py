@@ -14,6 +14,7 @@ from figures.files import functions
 from figures.interactive import SCRIPT, chain, packed_chain
 from figures.layouts import VECTOR
 from rope_lib.theory import reference
+from tests import oracles
 from tests.pages.conftest import Visit
 
 PIECES = {name: explore() for name, explore in functions("explore_").items()}
@@ -169,7 +170,7 @@ def test_the_corners_of_the_chain_are_the_partial_sums():
     (_, distances, _), (_, dims, _), (_, bases, _) = piece.sliders
     for (k, i, j), state in piece.states.items():
         dim, base = int(dims[i]), float(bases[j].replace(",", ""))
-        sums = reference.partial_sums(float(distances[k].replace(",", "")), dim, base)
+        sums = oracles.partial_sums(float(distances[k].replace(",", "")), dim, base)
         packed, at = state["chain"]["chain"], 0j
         assert len(packed) == dim
         for corner, x, y in zip(sums, packed[::2], packed[1::2], strict=True):
@@ -211,13 +212,13 @@ def test_the_band_holds_the_curve_at_every_whole_distance():
     seen = {}
     for distance in [*range(1, 400), *range(5000, 5400), *range(REACH - 400, REACH + 1)]:
         at = min(COLUMNS - 1, int(COLUMNS * math.log10(distance) / math.log10(REACH)))
-        share = sum(map(abs, reference.partial_sums(distance, dim, base))) / 8 / start
+        share = sum(map(abs, oracles.partial_sums(distance, dim, base))) / 8 / start
         _, top, bottom = columns[at]
         assert top - 0.26 <= 240 - 210 * share <= bottom + 0.26
         seen.setdefault(at, []).append(240 - 210 * share)
     x, top, bottom = columns[-1]  # no wider than the values that it holds
     every = range(math.ceil(REACH ** ((COLUMNS - 1) / COLUMNS)), REACH + 1)
-    values = [240 - 210 * sum(map(abs, reference.partial_sums(d, dim, base))) / 8 / start for d in every]
+    values = [240 - 210 * sum(map(abs, oracles.partial_sums(d, dim, base))) / 8 / start for d in every]
     assert top >= min(values) - 1
     assert bottom <= max(values) + 1
     assert x == pytest.approx(LEFT + 2 * COLUMNS - 1)

@@ -224,7 +224,7 @@ def _weighted_sums(
 ) -> tuple[Tensor, Tensor]:
     """Sums over j <= i of decay^(i-j) (q_i . k_j) v_j, continued from a state, and the state at the end.
 
-    `reference.weighted_sums` is the same chunk after chunk. Here all chunks are one axis, and the states between them
+    Chunk after chunk would do. Here all chunks are one axis, and the states between them
     come from a product with the matrix of decays.
     """
     if torch.compiler.is_compiling():  # for unflatten they could not prove that no length leaves a remainder

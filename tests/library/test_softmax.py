@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from rope_lib import RotaryEmbedding
-from rope_lib.attention import attention, attention_from_scores
-from rope_lib.theory import reference, relative
+from rope_lib.softmax import attention, attention_from_scores
+from rope_lib.theory import relative
+from tests import oracles
 
 masks = pytest.mark.parametrize("causal", [True, False])
 
@@ -16,7 +17,7 @@ def normal(generator, *shape):
 
 
 def loop_over_heads(scores, v, *, causal):
-    rows = [reference.attention(s.tolist(), x.tolist(), causal=causal) for s, x in zip(scores, v, strict=True)]
+    rows = [oracles.attention(s.tolist(), x.tolist(), causal=causal) for s, x in zip(scores, v, strict=True)]
     return torch.tensor(rows, dtype=torch.float64)
 
 

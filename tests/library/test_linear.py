@@ -6,14 +6,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
-from rope_lib.linear_attention import Rotation, State, elu_plus_one, linear_attention, linear_attention_step
+from rope_lib.linear import Rotation, State, elu_plus_one, linear_attention, linear_attention_step
 from rope_lib.theory import reference
+from tests import oracles
 
 
 @pytest.fixture(autouse=True)
 def short_segments(monkeypatch):
     """So that short texts have several."""
-    monkeypatch.setattr("rope_lib.linear_attention.SEGMENT", 4)
+    monkeypatch.setattr("rope_lib.linear.SEGMENT", 4)
 
 
 FORMS = {"plain": None, "numerator": False, "both": True}  # is the denominator rotated? None: nothing is
@@ -41,7 +42,7 @@ def feature(x):
 
 def loop_over_heads(q, k, v, *, denominator, feature_map=feature, interleaved=True, decay=None, **settings):
     rows = [
-        reference.linear_attention(
+        oracles.linear_attention(
             *(x.tolist() for x in head),
             feature_map=feature_map,
             rotated=denominator is not None,
@@ -188,7 +189,7 @@ def test_weighted_sums_are_the_loop(chunk, decay, generator):
         ]
         for i in range(9)
     ]
-    sums = reference.weighted_sums(q, k, v, chunk=chunk, decay=decay)
+    sums = oracles.weighted_sums(q, k, v, chunk=chunk, decay=decay)
     torch.testing.assert_close(sums, torch.tensor(loop, dtype=torch.float64), rtol=1e-12, atol=1e-12)
 
 
@@ -200,8 +201,8 @@ def test_linear_attention_is_a_ratio_of_weighted_sums(denominator, decay, genera
     plain = elu_plus_one(q), elu_plus_one(k)
     turned = plain if turn is None else [apply_rotary_emb(x, *turn[:2], interleaved=True) for x in plain]
     settings = {"chunk": 7, "decay": decay or 1.0}
-    numerator = reference.weighted_sums(*turned, v, **settings)
-    normalizer = reference.weighted_sums(*(turned if denominator else plain), torch.ones_like(v[:, :1]), **settings)
+    numerator = oracles.weighted_sums(*turned, v, **settings)
+    normalizer = oracles.weighted_sums(*(turned if denominator else plain), torch.ones_like(v[:, :1]), **settings)
     ours = linear_attention(q, k, v, causal=True, rotation=turn, decay=decay, chunk_size=5)
     torch.testing.assert_close(ours * normalizer, numerator, rtol=1e-9, atol=1e-9)
 
