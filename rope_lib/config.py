@@ -166,9 +166,14 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None) -> dict[s
     if kind not in ("dynamic", "yarn", "longrope", "llama3"):
         return {}
     longest = _first(config, "max_position_embeddings", "n_positions")
-    original = _first(rope | config, "original_max_position_embeddings", default=longest)
-    if original is None or (longest is None and (kind == "dynamic" or "factor" not in rope)):
+    original = _first(rope | config, "original_max_position_embeddings", default=longest if kind == "dynamic" else None)
+    if longest is None and (kind == "dynamic" or "factor" not in rope):
         raise ValueError(f"rope_type is {kind!r}, and config has no max_position_embeddings")
+    if original is None:
+        raise ValueError(
+            f"rope_type is {kind!r}, and original_max_position_embeddings is missing: the length of the training "
+            "(others take max_position_embeddings for it, in silence; where that is the new length, speeds are wrong)"
+        )
     return {
         "max_position_embeddings": longest,
         "original_max_position_embeddings": original,

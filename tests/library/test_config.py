@@ -137,11 +137,6 @@ YARN = {"type": "yarn", "factor": 8.0, "original_max_position_embeddings": 512}
         (YARN | {"factor": 4.0}, {"factor": 4}, 1 + 0.1 * math.log(4)),  # the factor wins over 4096 / 512
         (YARN | {"factor": None}, {}, 1 + 0.1 * math.log(8)),
         ({"type": "yarn", "original_max_position_embeddings": 512}, {}, 1 + 0.1 * math.log(8)),
-        (
-            {"type": "yarn", "factor": 8.0},
-            {"original_max_position_embeddings": 4096},
-            1 + 0.1 * math.log(8),
-        ),
         (YARN | {"attention_factor": 1.5, "mscale": 1.0, "mscale_all_dim": 1.0}, {}, 1.5),
         (YARN | {"attention_factor": 0.0}, {}, 0.0),
         (YARN | {"attention_factor": None}, {}, 1 + 0.1 * math.log(8)),
@@ -193,8 +188,8 @@ EIGHT_FOLD = math.sqrt(1 + math.log(8) / math.log(512))
         ({}, OF_512, 513, LONG_SPEEDS, EIGHT_FOLD),
         (OF_512, {"original_max_position_embeddings": 9}, 512, SHORT_SPEEDS, EIGHT_FOLD),
         (OF_512, {"type": "su"}, 4096, LONG_SPEEDS, EIGHT_FOLD),
-        ({}, {}, 4096, SHORT_SPEEDS, 1),  # trained at this length
-        ({}, {}, 4097, LONG_SPEEDS, 1),
+        ({}, {"original_max_position_embeddings": 4096}, 4096, SHORT_SPEEDS, 1),  # trained at this length
+        ({}, {"original_max_position_embeddings": 4096}, 4097, LONG_SPEEDS, 1),
         ({}, OF_512 | {"factor": 8.0}, None, SHORT_SPEEDS, EIGHT_FOLD),
         ({"max_position_embeddings": None}, OF_512 | {"factor": 8}, 9, SHORT_SPEEDS, EIGHT_FOLD),
         ({}, {"original_max_position_embeddings": 8192}, None, SHORT_SPEEDS, 1),  # shorter than trained
@@ -311,7 +306,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
             None,
             r"rope_type is 'yarn'; .*not known here: \['short_factor'\]",
         ),
-        ({"rope_scaling": LONG | {"short_factor": [1, 2]}}, None, "factors has 2 numbers"),
+        ({"rope_scaling": LONG | OF_512 | {"short_factor": [1, 2]}}, None, "factors has 2 numbers"),
         (
             {"rope_scaling": {"type": "dynamic", "factor": 2}, "max_position_embeddings": None},
             None,
@@ -330,10 +325,9 @@ def test_layers_may_differ(changes, layer_type, speeds):
             None,
             "rope_type is 'yarn', and config has no max_position_embeddings",
         ),
-        (
-            {"rope_scaling": {"type": "yarn", "factor": 2}, "max_position_embeddings": None},
-            None,
-            "rope_type is 'yarn', and config has no max_position_embeddings",
+        *(
+            ({"rope_scaling": entry}, None, "original_max_position_embeddings is missing: the length of the training")
+            for entry in ({"type": "yarn", "factor": 2}, {"type": "yarn"}, LONG)
         ),
         (
             {"rope_scaling": LONG, "original_max_position_embeddings": 9, "max_position_embeddings": None},

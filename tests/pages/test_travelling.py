@@ -97,7 +97,7 @@ def test_a_downloaded_chapter_is_small(stem, html):
     nbformat.validate(notebook)
     assert notebook.cells[0].id == "book-code"
     code = "\n".join(cell.source for cell in notebook.cells)
-    limit = 85_000 if "lab import results" in code else 1_700_000 if "lab.experiments" in code else 75_000
+    limit = 1_700_000 if "lab.experiments" in code else 85_000
     assert len(notebook.cells[0].source) < limit
 
 
