@@ -36,6 +36,12 @@ def check_number(x: float, name: str) -> None:
         raise TypeError(f"{name} is {x!r:.60}; it must be a number")
 
 
+def check_flag(flag: bool, name: str) -> None:
+    """Require True or False: "False" is true, and None false."""
+    if not isinstance(flag, bool):
+        raise TypeError(f"{name} is {flag!r:.60}; it must be True or False")
+
+
 def check_layout(interleaved: bool) -> None:
     """Require True or False: a layout that only happens to be falsy rotates other pairs in silence."""
     if not isinstance(interleaved, bool):
@@ -75,6 +81,8 @@ def check_whole(x: Tensor, name: str, example: str) -> None:
 def check_positions(positions: Tensor, name: str = "positions") -> None:
     """Require a real tensor that holds positions exactly; negative and fractional ones are fine."""
     check_tensor(positions, name, "torch.arange(seq_len)")
+    if _is_distributed(positions):
+        raise TypeError(f"{name} is a DTensor; make tables from {name}.full_tensor(), and distribute_tensor them")
     if positions.dtype not in WHOLE + FULL:
         raise TypeError(
             f"{name} has dtype {positions.dtype}; use integers or float64 (a mask? Or did .to(bfloat16) or autocast "
@@ -134,10 +142,14 @@ def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) ->
         _check_fit(x, name, cos, sin)
 
 
+def _is_distributed(x: Tensor) -> bool:
+    return type(x).__name__ == "DTensor"
+
+
 def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
     if x.dtype not in FLOATS:
         raise TypeError(f"{name} has dtype {x.dtype}; it must be float32, float64, bfloat16 or float16")
-    if len({type(tensor).__name__ == "DTensor" for tensor in (x, cos, sin)}) > 1:
+    if len({_is_distributed(tensor) for tensor in (x, cos, sin)}) > 1:
         raise TypeError(
             f"{name} is a {type(x).__name__}, cos a {type(cos).__name__}, sin a {type(sin).__name__}; of DTensors all "
             "three must be some, e.g. distribute_tensor(cos, mesh, [Replicate()])"
@@ -149,9 +161,10 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
         )
     shape, table = x.shape, cos.shape
     if len(shape) < 2 or len(table) < 2:
+        short = name if len(shape) < 2 else "positions"
         raise ValueError(
             f"{name} has shape {tuple(shape)}, cos {tuple(table)}; {name} must be (..., seq_len, head_dim) and cos "
-            f"(..., seq_len, rotary_dim // 2): for a single token, add the axis with {name}[None]"
+            f"(..., seq_len, rotary_dim // 2): for a single token, add the axis with {short}[None]"
         )
     if len(table) not in (2, len(shape)):
         raise ValueError(
@@ -160,9 +173,10 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
         )
     if shape[-2] != table[-2]:
         size = "short" if table[-2] < shape[-2] else "long"
+        rows = ", or does each row have a position, positions[:, None, None]" if shape[-2] == 1 else ""
         raise ValueError(
             f"seq_len of {name} is {shape[-2]}, of cos {table[-2]}; {name} must be (..., seq_len, head_dim): "
-            f"did you forget {name}.transpose(1, 2), or are the tables too {size}?"
+            f"did you forget {name}.transpose(-3, -2), or are the tables too {size}{rows}?"
         )
     if not 0 < 2 * table[-1] <= shape[-1]:
         raise ValueError(

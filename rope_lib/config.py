@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from torch import Tensor
@@ -30,10 +31,18 @@ SAME_AS = {"mrope": "default", "su": "longrope"}  # multimodal positions with pl
 BASES = ("rope_theta", "global_rope_theta", "rotary_emb_base")
 LOCAL_BASES = ("rope_local_base_freq", "local_rope_theta", "swa_rope_theta")  # Gemma 3's, ModernBERT's, MiMo's
 SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct")
+SIZES = ("head_dim", "hidden_size", "num_attention_heads", "max_position_embeddings")
 OTHERS = (  # with "rope" or "rotary" in them, that a configuration may have; a further one could change speeds
     *("rope_parameters", "rope_scaling", "rotary_dim", "qk_rope_head_dim", "rotary", "rope_interleave"),
-    *("rope_interleaved", "no_rope_layers", "no_rope_layer_interval"),
+    *("rope_interleaved", "no_rope_layers", "no_rope_layer_interval", "qk_nope_head_dim", "alibi"),
 )
+HEAD_OF_CLASS = {  # model_type: what its class takes for a head_dim that the file lacks, whatever the width
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4_text", "vaultgemma"), 256),
+    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 256),
+    **dict.fromkeys(("qwen3", "qwen3_vl_text", "glm", "glm4", "llama4_text", "ministral3", "helium", "seed_oss"), 128),
+    **dict.fromkeys(("ernie4_5", "minimax_m2", "internlm3"), 128),
+    **dict.fromkeys(("gpt_oss", "deepseek_v2", "deepseek_v3"), 64),  # DeepSeek's: the part that turns
+}
 SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a partial_rotary_factor that the file lacks
     **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5", "qwen3_5_moe"), 0.25),
     **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
@@ -44,7 +53,11 @@ BASE_IS_10000 = {  # those whose class takes it for a rope_theta that the file l
     *("internlm2", "olmo", "starcoder2", "falcon"),
 }
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
-OTHER_CODES = ("absolute", "learned", "alibi", "relative_key", "relative_key_query")  # for position_embedding_type
+NO_ROTATION = {  # what says that a model has none; "absolute" stands in files of models that rotate, too
+    "rotary": (False,),
+    "alibi": (True,),
+    "position_embedding_type": ("learned", "alibi", "nope", "relative_key", "relative_key_query"),
+}
 WHOLE = "AutoConfig.from_pretrained(...).text_config.to_dict() is complete, the file leaves out what its class knows"
 
 
@@ -59,7 +72,8 @@ def frequencies_from_config(
     n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, ModernBERT). Any other name with "rope",
     "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a missing
     partial_rotary_factor 1, unless model_type names a class that takes something else (GPT-NeoX, GLM, Phi ...) or one
-    that is not known here: then a missing base is an error.
+    that is not known here: then a missing base is an error. So it is with a missing head_dim (Gemma, Qwen3 ...).
+    Entries that contradict each other are errors.
 
     What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
     What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),
@@ -94,14 +108,17 @@ def frequencies_from_config(
             f"config is a {type(config).__name__}; it must be a dict, e.g. json.load(...) or config.to_dict()"
         )
     config = _without_nulls(config)
-    if config.get("rotary") is False or config.get("alibi") or config.get("position_embedding_type", "") in OTHER_CODES:
-        raise ValueError(
-            "config is of a model without rotation (rotary: false, alibi: true or position_embedding_type)"
-        )
+    said = [f"{name}: {config[name]!r}" for name, values in NO_ROTATION.items() if config.get(name) in values]
+    if config.get("position_embedding_type") == "absolute" and not {*BASES, "rope_parameters"} & config.keys():
+        said = ["position_embedding_type: 'absolute', and no base"]
+    if said:
+        raise ValueError(f"config is of a model without rotation ({', '.join(said)})")
     if seq_len is not None:
         check_length(seq_len, "seq_len")
     rope = _without_nulls(_rope_parameters(config, layer_type))
     found = _first(rope, "rope_type", "type", default="default")
+    if len({SAME_AS.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}) > 1:
+        raise ValueError(f"rope_type is {rope['rope_type']!r} and type {rope['type']!r}; take out what is not meant")
     kind = SAME_AS.get(found, found)
     if kind not in KEYS:
         raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KEYS, *SAME_AS])}")
@@ -113,15 +130,18 @@ def frequencies_from_config(
             f"{sorted(unknown) or 'nothing'}"
         )
     kind_of_model = config.get("model_type", "")
-    share = _first(config | rope, *SHARES, default=SHARE_OF_CLASS.get(kind_of_model, 1.0))
+    share = _only(config | rope, *SHARES, default=SHARE_OF_CLASS.get(kind_of_model, 1.0))
     check_number(share, "partial_rotary_factor")
     if not 0 <= share <= 1:
         raise ValueError(f"partial_rotary_factor is {share}; it must be between 0 and 1, a share of head_dim")
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
     base = _first(config | rope, *BASES, default=10000.0 if kind_of_model in {"", *BASE_IS_10000} else None)
+    if layer_type is None and rope.get("rope_theta", base) != config.get("rope_theta", base):
+        raise ValueError(f"rope_theta is {rope['rope_theta']} and {config['rope_theta']}; take out the one not meant")
     if base is None:
         raise ValueError(
-            f"config has no rope_theta, and what the class of {kind_of_model!r} takes is not known ({WHOLE})"
+            f"config has no rope_theta: does the model rotate? What the class of {kind_of_model!r} takes is not known "
+            f"here ({WHOLE})"
         )
     return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len))
 
@@ -203,8 +223,12 @@ def _rope_parameters(config: dict, layer_type: str | None) -> Mapping:
 
 def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     """Before rope_parameters had an entry for each type of layer, a second base stood beside the first."""
-    names = {name for name in config if any(word in name for word in ("rope", "rotary", "theta"))}
-    if strange := names - {*OTHERS, *SHARES, *BASES, *LOCAL_BASES}:
+    known = {*OTHERS, *SHARES, *BASES, *LOCAL_BASES, *SIZES}
+    strange = {name for name in config if _speaks_of_it(name) or get_close_matches(name, known, cutoff=0.93)} - known
+    for name, part in config.items():  # other parts have a _config of their own, but MPT's attn_config is of this one
+        if isinstance(part, Mapping) and name not in known and (name == "attn_config" or not name.endswith("_config")):
+            strange |= {name for inner in part if inner == "factor" or _speaks_of_it(inner)}
+    if strange:
         raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
     if not _first(config | rope, *BASES) and "_text" in config.get("model_type", ""):
         raise ValueError(f"config is a part of a multimodal model's, and has no rope_theta ({WHOLE})")
@@ -213,11 +237,17 @@ def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
 
 
 def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
-    rotary_dim = _first(config, "rotary_dim", "qk_rope_head_dim")  # GPT-J's; DeepSeek's, a part with a head of its own
-    if not rotary_dim:
-        rotary_dim = int(_head_dim(config, layer_type) * share)
-        check_dim(rotary_dim, "rotary_dim (head_dim times partial_rotary_factor)")
-    return rotary_dim
+    part = config.get("qk_rope_head_dim")  # DeepSeek's, with a head of its own
+    if part:
+        return part
+    head_dim = _head_dim(config, layer_type)
+    rotary_dim, by_share = config.get("rotary_dim"), int(head_dim * share)  # the first is GPT-J's
+    if rotary_dim and (rotary_dim > head_dim or (share != 1 and rotary_dim != by_share)):
+        raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
+    check_dim(
+        rotary_dim or by_share, "rotary_dim" if rotary_dim else "rotary_dim (head_dim times partial_rotary_factor)"
+    )
+    return rotary_dim or by_share
 
 
 def _head_dim(config: dict, layer_type: str | None) -> int:
@@ -225,14 +255,33 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
     for number, entry in config.get("per_layer_config", {}).items():  # as transformers 5 writes it
         if layer_type and entry.get("head_dim") and config["layer_types"][int(number)] == layer_type:
             return entry["head_dim"]
-    head_dim = _first(config, HEADS.get(layer_type), "head_dim", "attention_head_dim", "kv_channels")
+    own = HEAD_OF_CLASS.get(config.get("model_type"))
+    head_dim = _first(config, HEADS.get(layer_type), "head_dim", "attention_head_dim", "kv_channels", default=own)
     width, heads = _first(config, "hidden_size", "n_embd"), _first(config, "num_attention_heads", "n_head")
     for name, size in (("head_dim", head_dim), ("hidden_size", width), ("num_attention_heads", heads)):
         if size is not None and not isinstance(size, int):
             raise TypeError(f"{name} is {size!r}; it must be an int")
-    if not head_dim and not (width and heads):
-        raise ValueError("config has neither head_dim nor hidden_size and num_attention_heads: how long is a head?")
-    return head_dim or width // heads
+    if head_dim is None:
+        if not (width and heads):
+            raise ValueError(
+                "config has neither head_dim nor hidden_size and num_attention_heads: how long is a head? (Or does the "
+                "model not rotate?)"
+            )
+        head_dim = width // heads
+    check_dim(head_dim, "head_dim")
+    return head_dim
+
+
+def _speaks_of_it(name: str) -> bool:
+    return any(word in name.lower() for word in ("rope", "rotary", "theta", "alibi"))
+
+
+def _only(entries: Mapping, *names: str, default: Any = None) -> Any:
+    """The entry that goes by one of these names; by several, if they agree."""
+    given = {name: entries[name] for name in names if name in entries}
+    if any(value != next(iter(given.values())) for value in given.values()):
+        raise ValueError(f"config has {given}, which differ; take out what is not meant")
+    return next(iter(given.values()), default)
 
 
 def _without_nulls(entries: Mapping) -> dict[str, Any]:

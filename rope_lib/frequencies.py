@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_base, check_dim, check_inv_freq, check_positions, check_table_dtype
+from rope_lib._checks import check_base, check_dim, check_flag, check_inv_freq, check_positions, check_table_dtype
 
 
 def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch.device | str | None = None) -> Tensor:
@@ -152,12 +152,15 @@ def sectioned_cos_sin(
     """
     check_positions(positions)
     check_inv_freq(inv_freq)
+    check_flag(interleaved_sections, "interleaved_sections")
+    if not isinstance(sections, Sequence):
+        raise TypeError(f"sections is {sections!r:.60}; it must be whole numbers, such as (16, 24, 24)")
     axes = positions.shape[-1] if positions.ndim else 0
     whole = all(isinstance(section, int) and section >= 0 for section in sections)
     if not whole or sum(sections) != len(inv_freq) or axes != len(sections):
         raise ValueError(
             f"sections are {tuple(sections)}, inv_freq has {len(inv_freq)} speeds, positions have {axes} coordinates; "
-            "there must be one section per coordinate, and sections must add up to the number of speeds"
+            "there must be one section per coordinate, a whole number, and sections must add up to the number of speeds"
         )
     turns_by = [axis for axis, section in enumerate(sections) for _ in range(section)]
     if interleaved_sections:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, relu
 
-from rope_lib._checks import check_rotation, check_same_dtype
+from rope_lib._checks import check_flag, check_rotation, check_same_dtype
 from rope_lib._fast import widened
 from rope_lib._memory import new_memory
 from rope_lib.rotary import apply_rotary_pos_emb
@@ -94,12 +94,14 @@ def linear_attention(
         rotation: None for none; else its tables turn all features.
         decay: a number in (0, 1], per step and for all heads; causal only.
         feature_map: phi, applied to each position alone: what it makes of several together would depend on
-            chunk_size. Features that can be zero or negative can have a denominator of zero: NaN or infinity then.
+            chunk_size. It gets half precision as float32. Features that can be zero or negative can have a denominator
+            of zero: NaN or infinity then.
         chunk_size: tokens that are treated at once. It changes speed and rounding, not the result.
 
     Returns:
         (..., seq_len, value_dim) in v's dtype; sums of half-precision inputs are kept in float32. Time and memory are
-        linear in seq_len, forward and backward; compiled, but for a matrix of (seq_len / chunk_size)^2 numbers.
+        linear in seq_len, forward and backward; compiled, but for a matrix of (seq_len / chunk_size)^2 numbers. A
+        padded key counts for nothing where k is -inf (with elu_plus_one, 4e-18).
 
     Raises:
         TypeError: q, k and v are no dense tensors of one floating-point dtype; rotation is no `Rotation`, or its
@@ -141,7 +143,8 @@ def linear_attention_step(
         decay, feature_map, chunk_size: as there.
 
     Returns:
-        The outputs of the new tokens and the new state, which is float32 for half-precision inputs.
+        The outputs of the new tokens and the new state, which is float32 for half-precision inputs. Rows of it that are
+        set to zero begin a new document.
 
     Raises:
         TypeError: as `linear_attention`, or state is no `State`.
@@ -270,7 +273,13 @@ def _features(
     q: Tensor, k: Tensor, rotation: Rotation | None, feature_map: Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Features of q and k for the numerator, and for the denominator."""
-    phi_q, phi_k = feature_map(widened(q)), feature_map(widened(k))
+    wide_q, wide_k = widened(q), widened(k)
+    phi_q, phi_k = feature_map(wide_q), feature_map(wide_k)
+    if phi_q.shape[:-1] != q.shape[:-1] or phi_q.dtype != wide_q.dtype:
+        raise ValueError(
+            f"feature_map makes {tuple(phi_q.shape)}, {phi_q.dtype} of {tuple(q.shape)}, {wide_q.dtype}; it must keep "
+            "the dtype and all axes but the last"
+        )
     if rotation is None:
         return phi_q, phi_k, phi_q, phi_k
     cos, sin, interleaved, denominator = rotation
@@ -287,6 +296,7 @@ def _check(
     feature_map: Callable[[Tensor], Tensor],
 ) -> None:  # fmt: skip
     check_same_dtype(q=q, k=k, v=v)
+    check_flag(causal, "causal")
     if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; they must be "

@@ -7,7 +7,7 @@ from math import inf
 import torch
 from torch import Tensor, nn
 
-from rope_lib._checks import check_dim, check_inv_freq, check_layout, check_number, check_rotation
+from rope_lib._checks import check_dim, check_inv_freq, check_layout, check_number, check_rotation, check_tensor
 from rope_lib._fast import rotate
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
@@ -127,8 +127,11 @@ class RotaryEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         check_layout(interleaved)
-        if rotary_dim is None and isinstance(inv_freq, Tensor):
-            rotary_dim = 2 * inv_freq.numel()
+        if inv_freq is not None:
+            check_inv_freq(inv_freq)
+            rotary_dim = 2 * inv_freq.numel() if rotary_dim is None else rotary_dim
+        elif rotary_dim is None:
+            raise ValueError("neither rotary_dim nor inv_freq is given: how many dimensions turn?")
         check_dim(rotary_dim, "rotary_dim")
         if head_dim is not None:
             check_dim(head_dim, "head_dim")
@@ -138,7 +141,6 @@ class RotaryEmbedding(nn.Module):
             base = 10000.0 if base is None else base
             inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
         else:
-            check_inv_freq(inv_freq)
             if base is not None:
                 raise ValueError(f"base is {base}, but inv_freq is given too, and replaces it: hand base to its maker")
             if inv_freq.shape != (rotary_dim // 2,):
@@ -159,14 +161,17 @@ class RotaryEmbedding(nn.Module):
         if not 0 < attention_factor < inf:
             raise ValueError(f"attention_factor is {attention_factor}; it must be positive and finite")
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
-        self._base = base
+        self.base = base  # None if the speeds were given
         self.inv_freq = inv_freq
         self.attention_factor = attention_factor
 
-    @property
-    def base(self) -> float | None:
-        """What the speeds were made from, None if they were given; the speeds are fixed, and so is this."""
-        return self._base
+    def __setattr__(self, name: str, value: object) -> None:
+        """What makes the rotation is fixed: a change of one setting would not reach the others."""
+        if name in ("rotary_dim", "interleaved", "head_dim", "base", "inv_freq", "attention_factor") and hasattr(
+            self, name
+        ):
+            raise AttributeError(f"{name} is fixed; make another RotaryEmbedding")
+        super().__setattr__(name, value)
 
     def tables(self, positions: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
         """Cosines and sines for `apply_rotary_pos_emb`, times attention_factor: made once, used in every layer.
@@ -207,6 +212,7 @@ class RotaryEmbedding(nn.Module):
             TypeError, ValueError: as `cos_sin` and `apply_rotary_pos_emb`; or a head has not head_dim dimensions.
         """
         for name, x in (("q", q), ("k", k)) if self.head_dim else ():
+            check_tensor(x, name, "torch.zeros(seq_len, head_dim)")
             if x.shape[-1] != self.head_dim:
                 raise ValueError(
                     f"{name} has shape {tuple(x.shape)}; its last axis must be head_dim, {self.head_dim} "
@@ -220,6 +226,6 @@ class RotaryEmbedding(nn.Module):
         """What repr shows between the brackets."""
         first, last = self.inv_freq[0].item(), self.inv_freq[-1].item()
         speeds = f"inv_freq={first:g} .. {last:.3g}" if self.base is None else f"base={float(self.base):g}"
-        factor = "" if self.attention_factor == 1 else f", attention_factor={self.attention_factor:.4g}"
+        factor = "" if self.attention_factor == 1 else f", attention_factor={self.attention_factor:.12g}"
         head = "" if self.head_dim is None else f", head_dim={self.head_dim}"
         return f"{self.rotary_dim}, interleaved={self.interleaved}, {speeds}{factor}{head}"

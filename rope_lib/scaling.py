@@ -9,7 +9,7 @@ or infinite, or a length not positive. What a function refuses besides stands wi
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Real
 
 import torch
@@ -190,7 +190,11 @@ def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float =
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
-    if isinstance(factors, str | Mapping) or not all(isinstance(factor, Real) for factor in factors):
+    if (
+        not isinstance(factors, Sequence)
+        or isinstance(factors, str)
+        or not all(isinstance(factor, Real) for factor in factors)
+    ):
         raise TypeError(f"factors is {factors!r:.60}; it must be a list of numbers, such as a model's long_factor")
     if len(factors) != len(inv_freq) or not all(0 < factor < math.inf for factor in factors):
         raise ValueError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isfinite
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from rope_lib._checks import check_same_dtype, check_tensor
+from rope_lib._checks import check_flag, check_number, check_same_dtype, check_tensor
 
 
 def attention(
@@ -30,7 +30,8 @@ def attention(
         (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros.
 
     Raises:
-        TypeError: q, k and v are no dense tensors of one floating-point dtype, or bias is none.
+        TypeError: q, k and v are no dense tensors of one floating-point dtype, or bias is none; causal is neither True
+            nor False, or scale no number.
         ValueError: heads or lengths do not match, axes in front differ, causal queries outnumber the keys, or bias does
             not broadcast to the scores. Heads and words that are swapped in all three cannot be seen where q and k have
             equally many heads.
@@ -44,6 +45,12 @@ def attention(
         torch.Size([8, 6, 4])
     """
     _check(q, k, v, causal)
+    if scale is not None:
+        check_number(scale, "scale")
+        if not isfinite(scale):
+            raise ValueError(f"scale is {scale}; it must be finite")
+        if scale <= 0:  # torch's causal kernel has NaN for it
+            q, scale = q * scale, 1.0
     q_len, k_len = q.shape[-2], k.shape[-2]
     if bias is not None:
         check_tensor(bias, "bias", "alibi_bias(distances, slopes)")
@@ -83,6 +90,7 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
                 [2.]])
     """
     check_same_dtype(scores=scores, v=v)
+    check_flag(causal, "causal")
     two_axes = min(scores.ndim, v.ndim) >= 2
     if not two_axes or v.shape[-2] != scores.shape[-1] or (causal and scores.shape[-2] > scores.shape[-1]):
         raise ValueError(
@@ -101,6 +109,7 @@ def _later_keys(q_len: int, k_len: int, device: torch.device) -> Tensor:
 
 def _check(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
     check_same_dtype(q=q, k=k, v=v)
+    check_flag(causal, "causal")
     shapes = f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     enough_axes = min(q.ndim, k.ndim, v.ndim) >= 3
     if not enough_axes or q.shape[-1] != k.shape[-1] or k.shape[:-1] != v.shape[:-1] or q.shape[:-3] != k.shape[:-3]:
@@ -112,4 +121,6 @@ def _check(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
     if not kv_heads or heads % kv_heads:
         raise ValueError(f"{shapes}; heads, {heads}, must be a multiple of kv_heads, {kv_heads} (axes swapped?)")
     if causal and q.shape[-2] > k.shape[-2]:
-        raise ValueError(f"{shapes}; causal attention needs at least as many keys as queries (did the cache get lost?)")
+        raise ValueError(
+            f"{shapes}; causal attention needs at least as many keys as queries (cache lost, or axes swapped?)"
+        )

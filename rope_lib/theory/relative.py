@@ -12,7 +12,7 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_positions, check_same_dtype, check_tensor, check_whole
+from rope_lib._checks import check_flag, check_positions, check_same_dtype, check_tensor, check_whole
 
 EXAMPLE = "relative_distances(q_positions, k_positions)"  # for who has no distances
 
@@ -213,6 +213,7 @@ def t5_bucket(distances: Tensor, *, bidirectional: bool, num_buckets: int = 32, 
         tensor([ 0,  0,  3, 17, 31])
     """
     check_whole(distances, "distances", EXAMPLE)
+    check_flag(bidirectional, "bidirectional")
     if bidirectional and num_buckets % 2:
         raise ValueError(f"num_buckets is {num_buckets}; with two directions it must be even")
     distances, first = distances.long(), 0

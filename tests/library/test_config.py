@@ -80,7 +80,7 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"rotary_pct": 0.5}, [1, 0.01], 1),
         ({"rope_pct": 0.5}, [1, 0.01], 1),
         ({"rope_parameters": {"partial_rotary_factor": 0.5}, "partial_rotary_factor": 1.0}, [1, 0.01], 1),
-        ({"model_type": "glm"}, [1, 0.01], 1),  # what the class knows and the file does not say
+        ({"model_type": "glm", "head_dim": 8}, [1, 0.01], 1),  # what the class knows and the file does not say
         ({"model_type": "gpt_neox"}, [1], 1),
         ({"model_type": "gpt_neox", "rotary_pct": 1.0}, PLAIN, 1),
         ({"model_type": "phi", "partial_rotary_factor": 1.0}, PLAIN, 1),
@@ -90,7 +90,7 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"position_embedding_type": "rotary"}, PLAIN, 1),
         ({"rope_theta": 16}, BY_16, 1),
         ({"rotary_emb_base": 16}, BY_16, 1),
-        ({"rope_parameters": {"rope_theta": 16, "rope_type": "default"}, "rope_theta": 81}, BY_16, 1),
+        ({"rope_parameters": {"rope_theta": 16, "rope_type": "default"}, "rope_theta": 16}, BY_16, 1),
         ({"rope_scaling": {"type": "linear", "factor": 4.0}, "rope_theta": 16}, [1 / 4, 1 / 8, 1 / 16, 1 / 32], 1),
         ({"rope_scaling": {"rope_type": "default", "type": "mrope", "mrope_section": [1, 1, 2]}}, PLAIN, 1),
         ({"rope_scaling": {"rope_type": "default", "mrope_interleaved": True, "mrope_section": [2, 1, 1]}}, PLAIN, 1),
@@ -99,7 +99,7 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"rope_parameters": {"rope_type": "default", "original_max_position_embeddings": 9}}, PLAIN, 1),
         ({"per_layer_config": {"1": {"num_key_value_heads": 2}}}, PLAIN, 1),
         ({"per_layer_config": {"1": {"head_dim": 4}}}, PLAIN, 1),  # of layers that were not asked for
-        ({"rope_parameters": {"rope_theta": None}, "rope_theta": 16.0, "model_type": "gemma3_text"}, BY_16, 1),
+        ({"rope_parameters": {"rope_theta": None}, "rope_theta": 16, "model_type": "qwen2_5_vl_text"}, BY_16, 1),
         ({"rope_parameters": {"rope_theta": 16.0}, "text_config": SMALL}, BY_16, 1),  # complete beside it
         ({"rope_interleaved": True, "no_rope_layer_interval": 4, "rope_interleave": False}, PLAIN, 1),
         ({"rope_scaling": {"rope_type": None, "type": "linear", "factor": 1}}, PLAIN, 1),
@@ -350,8 +350,8 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"text_config": SMALL}, "sliding_attention", "config is that of a multimodal model"),
         ({"text_config": SMALL, "rope_parameters": {"rope_type": None}}, None, "config is that of a multimodal model"),
         ({"rope_ratio": 500, "original_rope": True}, None, "config has original_rope, rope_ratio, not known here"),
-        ({"model_type": "mixtral"}, None, r"what the class of 'mixtral' takes is not known \(AutoConfig"),
-        ({"model_type": "gpt2"}, None, "no rope_theta, and what the class of 'gpt2' takes is not known"),
+        ({"model_type": "mixtral"}, None, r"does the model rotate\? .*'mixtral' takes .* \(AutoConfig"),
+        ({"model_type": "gpt2"}, None, r"no rope_theta: does the model rotate\? What the class of 'gpt2' takes"),
         ({"theta": 1e6}, None, "config has theta, not known here"),
         ({"alibi": True, "rotary": False}, None, "config is of a model without rotation"),
         ({"rotary": False}, None, "config is of a model without rotation"),
@@ -363,6 +363,19 @@ def test_layers_may_differ(changes, layer_type, speeds):
             None,
             "config has rope_parameters and rope_scaling, and they differ",
         ),
+        ({"rope_theta": 81, "rope_parameters": {"rope_theta": 16}}, None, "rope_theta is 16 and 81; take out the one"),
+        ({"rope_scaling": YARN | {"rope_type": "linear"}}, None, "rope_type is 'linear' and type 'yarn'; take out"),
+        ({"partial_rotary_factor": 0.5, "rotary_pct": 0.25}, None, r"'rotary_pct': 0.25}, which differ; take out"),
+        ({"rotary_dim": 4, "partial_rotary_factor": 0.25}, None, "rotary_dim is 4, but head_dim 8 and partial_rotary"),
+        ({"rotary_dim": 10}, None, "rotary_dim is 10, but head_dim 8"),
+        ({"head_dim": 0}, None, "head_dim is 0; it must be positive and even"),
+        ({"ROPE_THETA": 5e5}, None, "config has ROPE_THETA, not known here"),
+        ({"partial_rotray_factor": 0.5}, None, "config has partial_rotray_factor, not known here"),
+        ({"head_dims": 64}, None, "config has head_dims, not known here"),
+        ({"rpoe_scaling": {"type": "linear", "factor": 4.0}}, None, "config has rpoe_scaling, not known here"),
+        ({"attn_config": {"alibi": True}}, None, "config has attn_config, not known here"),
+        ({"attn_config": {"rope_theta": 5e5}}, None, "config has attn_config, not known here"),
+        ({"position_embedding_type": "nope", "rope_theta": 1e4}, None, "without rotation .*_type: 'nope'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_refused(changes, layer_type, text):
@@ -410,3 +423,21 @@ def test_what_is_read_goes_into_the_module(model, generator):
     cos, sin = inv_freq.cos() * attention_factor, inv_freq.sin() * attention_factor
     expected = torch.cat((x * cos - y * sin, x * sin + y * cos, q[1, 2 * half :]))
     torch.testing.assert_close(rotated[1], expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "size"),
+    [("gemma", 256), ("gemma2", 256), ("gemma3_text", 256), ("qwen3", 128), ("qwen3_vl_text", 128), ("glm4", 128),
+     ("qwen3_next", 256), ("llama4_text", 128), ("gpt_oss", 64), ("deepseek_v3", 64), ("llama", 8), ("qwen2", 8)],
+)  # fmt: skip
+def test_a_missing_head_dim_is_that_of_the_class(model_type, size):
+    """As transformers 5.23 has it for a file without one, whatever the width."""
+    config = SMALL | {"model_type": model_type, "rope_theta": 1e4, "partial_rotary_factor": 1.0}
+    assert 2 * len(frequencies_from_config(config)[0]) == size
+
+
+def test_a_rest_of_another_class_does_not_matter():
+    """ModernBERT's files say "absolute", and rotate."""
+    bert = {"position_embedding_type": "absolute", "global_rope_theta": 16.0, "local_rope_theta": 81.0}
+    inv_freq, _ = frequencies_from_config(SMALL | bert, layer_type="full_attention")
+    assert inv_freq.tolist() == pytest.approx(BY_16)

@@ -291,6 +291,19 @@ def test_a_step_of_many_tokens_costs_what_the_whole_does(decay, generator):
 
 
 @decays
+@pytest.mark.parametrize("length", [1, 15, 17, 31, 33, 47, 255, 257, 300])
+def test_a_rest_costs_no_more_than_a_chunk(decay, length, generator):
+    """But for the matrices of decays of its own, seven operations for values and seven for weights, and for joining."""
+    chunk = 16
+    next_multiple = -(-length // chunk) * chunk
+    q, k, v = inputs(generator, next_multiple, heads=1)
+    settings = {"decay": decay, "chunk_size": chunk}
+    part = cost(whole_and_back, q[..., :length, :], k[..., :length, :], v[..., :length, :], **settings)
+    join = 2 * v.numel() + 4 * q.shape[-1] * (v.shape[-1] + 1) + 14 * chunk**2
+    assert part <= cost(whole_and_back, q, k, v, **settings) + join
+
+
+@decays
 def test_result_is_the_same_however_it_is_asked_for(decay, generator):
     """With and without derivatives the segments are put together in different ways."""
     q, k, v = inputs(generator)

@@ -58,7 +58,7 @@ def test_the_layout_of_the_checkpoint_is_that_of_the_code(generator):
 def test_heads_and_words_are_not_swapped(qkv):
     """Counting along the wrong axis would turn each head by its number; sizes tell, if they differ."""
     words_first = qkv[0].transpose(1, 2)
-    with pytest.raises(ValueError, match=r"seq_len of q is 2, of cos 10; .* did you forget q.transpose\(1, 2\)"):
+    with pytest.raises(ValueError, match=r"seq_len of q is 2, of cos 10; .* did you forget q.transpose\(-3, -2\)"):
         rotary_attention(words_first, words_first, words_first, torch.arange(10))
 
 

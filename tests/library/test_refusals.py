@@ -13,6 +13,8 @@ from rope_lib import (
     interleaved_to_half_split,
     inverse_frequencies,
     scaling,
+    sectioned_cos_sin,
+    softmax,
 )
 from rope_lib.linear import linear_attention, linear_attention_step
 from rope_lib.theory import relative
@@ -56,7 +58,7 @@ REFUSED = {
     ),
     "neither size nor speeds": (
         lambda: RotaryEmbedding(interleaved=True),
-        TypeError, "rotary_dim is None; it must be an int",
+        ValueError, "neither rotary_dim nor inv_freq is given",
     ),
     "heads that are too short": (
         lambda: RotaryEmbedding(16, interleaved=True, head_dim=8),
@@ -164,6 +166,74 @@ REFUSED = {
         TypeError, "decay is a bool; it must be one number",
     ),
     "a GPU that is not there": (lambda: default_device(99), ValueError, "name is 99, but no such device can be used"),
+    "a flag in quotes": (
+        lambda: softmax.attention(X, X, X, causal="False"), TypeError, "causal is 'False'; it must be True or False",
+    ),
+    "no flag": (lambda: softmax.attention(X, X, X, causal=None), TypeError, "causal is None; it must be True or False"),
+    "a flag of linear attention": (lambda: linear_attention(X, X, X, causal="no"), TypeError, "causal is 'no'"),
+    "a flag of scores": (lambda: softmax.attention_from_scores(X, X[:, :, :6].mT, causal=1), TypeError, "causal is 1"),
+    "a flag of sections": (
+        lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=(2, 2), interleaved_sections="false"),
+        TypeError, "interleaved_sections is 'false'",
+    ),
+    "a flag of buckets": (lambda: relative.t5_bucket(STEPS, bidirectional=None), TypeError, "bidirectional is None"),
+    "a scale in quotes": (lambda: softmax.attention(X, X, X, causal=True, scale="0.1"), TypeError, "scale is '0.1'"),
+    "a scale that is no number": (
+        lambda: softmax.attention(X, X, X, causal=True, scale=float("nan")),
+        ValueError, "scale is nan; it must be finite",
+    ),
+    "another speed, too late": (
+        lambda: setattr(RotaryEmbedding(8, interleaved=True), "inv_freq", SPEEDS),
+        AttributeError, "inv_freq is fixed; make another RotaryEmbedding",
+    ),
+    "another factor, too late": (
+        lambda: setattr(RotaryEmbedding(8, interleaved=True), "attention_factor", 2.0),
+        AttributeError, "attention_factor is fixed",
+    ),
+    "no keys": (
+        lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X, None, positions=torch.arange(6)),
+        TypeError, "k is a NoneType; it must be a tensor",
+    ),
+    "keys of another size": (
+        lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X, X.repeat(1, 1, 2), positions=torch.arange(6)),
+        ValueError, r"k has shape \(2, 6, 16\); its last axis must be head_dim, 8",
+    ),
+    "speeds and factor together": (
+        lambda: RotaryEmbedding(inv_freq=frequencies_from_config(LLAMA), interleaved=True),
+        TypeError, "inv_freq is a tuple; it must be a tensor",
+    ),
+    "speeds without end": (
+        lambda: RotaryEmbedding(interleaved=True, inv_freq=torch.tensor([float("inf")]).double()),
+        ValueError, "inv_freq goes from inf to inf; speeds must be finite",
+    ),
+    "speeds that begin without end": (
+        lambda: RotaryEmbedding(interleaved=True, inv_freq=torch.tensor([float("inf"), 1.0]).double()),
+        ValueError, "inv_freq goes from inf to 1; speeds must be finite",
+    ),
+    "one position without an axis": (
+        lambda: RotaryEmbedding(8, interleaved=True)(X[:, :1], X[:, :1], positions=torch.tensor(5)),
+        ValueError, r"for a single token, add the axis with positions\[None\]",
+    ),
+    "a position for each row": (
+        lambda: RotaryEmbedding(8, interleaved=True)(X[:, :1], X[:, :1], positions=torch.tensor([5, 9])),
+        ValueError, r"does each row have a position, positions\[:, None, None\]",
+    ),
+    "features without an axis": (
+        lambda: linear_attention(X, X, X, causal=True, feature_map=lambda x: x.sum(-1)),
+        ValueError, r"feature_map makes \(2, 6\), torch.float32 of \(2, 6, 8\)",
+    ),
+    "features of another dtype": (
+        lambda: linear_attention(X, X, X, causal=True, feature_map=lambda x: x.half()),
+        ValueError, "feature_map makes .* torch.float16 of",
+    ),
+    "no sections": (
+        lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=None),
+        TypeError, "sections is None; it must be whole numbers",
+    ),
+    "sections with a point": (
+        lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=(2.0, 2.0)), ValueError, "a whole number",
+    ),
+    "no factors": (lambda: scaling.longrope_scaling(8, factors=None), TypeError, "factors is None; it must be a list"),
     "a device by a fraction": (lambda: default_device(0.5), ValueError, "name is 0.5"),
 }  # fmt: skip
 
@@ -203,11 +273,12 @@ def test_small_things_that_went_wrong_in_silence():
     assert default_device("").type in ("cpu", "cuda")
 
 
-@pytest.mark.parametrize("tokens", [1, 300, 4096])
+@pytest.mark.parametrize("shape", [(2, 1), (2, 300), (2, 4096), (2048,), (1, 2048), (1, 1, 300)])
 @pytest.mark.parametrize("decay", [None, 0.9])
-def test_a_state_keeps_no_more_alive_than_it_is(tokens, decay):
-    q = torch.ones(2, tokens, 16)
+def test_a_state_keeps_no_more_alive_than_it_is(shape, decay):
+    """Where leading axes are 1, a view is contiguous, too."""
+    q = torch.ones(*shape, 16)
     _, state = linear_attention_step(None, q, q, q, decay=decay)
-    _, later = linear_attention_step(state, q[:, :1], q[:, :1], q[:, :1], decay=decay)
+    _, later = linear_attention_step(state, *[q[..., :1, :]] * 3, decay=decay)
     for part in (*state, *later):
         assert part.untyped_storage().nbytes() == part.nbytes

@@ -1,0 +1,237 @@
+"""What holds for all public functions alike: no call changes what it was given or what another call returned."""
+
+import math
+
+import pytest
+import torch
+from torch._subclasses import FakeTensorMode
+
+from rope_lib import (
+    RotaryEmbedding,
+    _memory,
+    apply_rotary_emb,
+    apply_rotary_pos_emb,
+    axial_cos_sin,
+    cos_sin,
+    frequencies_from_config,
+    half_split_to_interleaved,
+    interleaved_to_half_split,
+    inverse_frequencies,
+    linear,
+    scaling,
+    sectioned_cos_sin,
+    softmax,
+)
+from rope_lib.formula import rotate_pairs
+from rope_lib.theory import decay, matrices, relative, sinusoidal
+
+TRAINED = {"factor": 2.0, "original_max_position_embeddings": 64}
+SPEEDS = inverse_frequencies(8)
+COS, SIN = cos_sin(torch.arange(6), SPEEDS)
+X = torch.rand(2, 6, 8, generator=torch.Generator().manual_seed(0))
+STEPS = relative.relative_distances(torch.arange(6), torch.arange(6))
+TURNED = linear.Rotation(COS, SIN, interleaved=True, denominator=False)
+CONFIG = {"head_dim": 8, "rope_theta": 1e4, "rope_scaling": {"type": "yarn", **TRAINED}}
+
+
+def step(q, values, normalizer):
+    output, state = linear.linear_attention_step(linear.State(values, normalizer), q, q, q)
+    return output, *state
+
+
+CALLS = {  # a name, a function and the tensors that it gets
+    "inverse_frequencies": (lambda: inverse_frequencies(8),),
+    "cos_sin": (cos_sin, torch.arange(6.0), SPEEDS),
+    "axial": (lambda p, f: axial_cos_sin(p, f), torch.zeros(6, 2), SPEEDS),
+    "sectioned": (lambda p, f: sectioned_cos_sin(p, f, sections=(2, 2)), torch.ones(6, 2), SPEEDS),
+    "formula": (lambda x, c, s: rotate_pairs(x, c, s, interleaved=True), X, COS, SIN),
+    "rotation": (lambda x, c, s: apply_rotary_emb(x, c, s, interleaved=True), X, COS, SIN),
+    "rotation of halves": (lambda x, c, s: apply_rotary_emb(x, c, s, interleaved=False), X, COS, SIN),
+    "both": (lambda q, k, c, s: apply_rotary_pos_emb(q, k, c, s, interleaved=True), X, X + 1, COS, SIN),
+    "module": (lambda q, p: RotaryEmbedding(8, interleaved=True)(q, q, positions=p), X, torch.arange(6)),
+    "position 0": (lambda q: RotaryEmbedding(8, interleaved=False)(q, q, positions=torch.zeros(6)), X),
+    "to halves": (lambda x: interleaved_to_half_split(x, head_dim=8, dim=-1), X),
+    "to halves, one pair": (lambda x: interleaved_to_half_split(x, head_dim=8, dim=-1, rotary_dim=2), X),
+    "to neighbours": (lambda x: half_split_to_interleaved(x, head_dim=2, dim=-1), X),
+    "attention": (lambda q, b: softmax.attention(q, q, q, causal=True, bias=b), X, torch.zeros(6, 6)),
+    "scores": (lambda s, v: softmax.attention_from_scores(s, v, causal=True), torch.ones(6, 6), X),
+    "linear": (lambda q: linear.linear_attention(q, q, q, causal=True, rotation=TURNED), X),
+    "linear, all": (lambda q: linear.linear_attention(q, q, q, causal=False), X),
+    "step": (step, X, torch.ones(2, 8, 8), torch.ones(2, 8)),
+    "elu": (linear.elu_plus_one, X),
+    "scaling, linear": (lambda: scaling.linear_scaling(8, factor=2.0),),
+    "scaling, NTK": (lambda: scaling.ntk_scaling(8, factor=2.0),),
+    "scaling, parts": (lambda: scaling.ntk_by_parts_scaling(8, **TRAINED),),
+    "scaling, YaRN": (lambda: scaling.yarn_scaling(8, **TRAINED),),
+    "scaling, LongRoPE": (lambda: scaling.longrope_scaling(8, factors=[1.0] * 4),),
+    "scaling, p-RoPE": (lambda: scaling.proportional_scaling(8, partial_rotary_factor=0.5),),
+    "config": (lambda: frequencies_from_config(CONFIG)[0],),
+    "sinusoidal": (lambda p: sinusoidal.sinusoidal_encoding(p, 8), torch.arange(6)),
+    "matrix": (lambda p, f: matrices.rotation_matrix(p, f), torch.tensor(2.0), SPEEDS),
+    "shift": (lambda p: matrices.shift_matrix(p, 8), torch.tensor(2.0)),
+    "bound": (lambda h, p: decay.abel_bound(h, p), torch.ones(4), torch.arange(6.0)),
+    "mean": (lambda p: decay.mean_partial_sum(p, dim=8), torch.arange(6.0)),
+    "cosines": (lambda p: decay.cosine_sum(p, dim=8), torch.arange(6.0)),
+    "slopes": (lambda: relative.alibi_slopes(6),),
+    "alibi": (relative.alibi_bias, STEPS, relative.alibi_slopes(2)),
+    "t5": (lambda t, d: relative.t5_bias(t, d, bidirectional=True), torch.rand(32, 2), STEPS),
+    "shaw": (relative.shaw_scores, X, X, torch.rand(3, 8), STEPS),
+    "tupe": (relative.tupe_scores, X, X, X[0], X[0]),
+    "deberta": (relative.deberta_scores, X, X, torch.rand(4, 8), torch.rand(4, 8), STEPS),
+    "transformer-xl": (relative.transformer_xl_scores, X, X, torch.rand(6, 8), X[0, 0], X[0, 1], STEPS),
+}  # fmt: skip
+
+
+def results(name, tensors):
+    found = CALLS[name][0](*tensors)
+    return [found] if isinstance(found, torch.Tensor) else list(found)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_changes_nothing_and_gives_what_is_its_own(name):
+    """Arguments stay; a result has memory of its own; who spoils it spoils no later call."""
+    given = [tensor.clone() for tensor in CALLS[name][1:]]
+    before = [tensor.clone() for tensor in given]
+    first = results(name, given)
+    kept = [result.clone() for result in first]
+    assert all(map(torch.equal, given, before))
+    theirs = {tensor.untyped_storage().data_ptr() for tensor in given}
+    assert not theirs & {result.untyped_storage().data_ptr() for result in first}
+    for result in first:
+        result.zero_()
+    assert all(map(torch.equal, given, before))
+    assert all(map(torch.equal, results(name, given), kept))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_sees_what_its_arguments_are_now(name):
+    """Nothing is remembered of the values that a tensor had before."""
+    given = [tensor.clone() for tensor in CALLS[name][1:]]
+    results(name, given)
+    for tensor in given:
+        if tensor.is_floating_point():
+            tensor.mul_(0.5)
+    fresh = [tensor.clone() for tensor in given]
+    assert all(map(torch.equal, results(name, given), results(name, fresh)))
+
+
+@pytest.mark.parametrize("name", [name for name, (_, *tensors) in CALLS.items() if tensors])
+def test_each_real_argument_has_a_gradient(name):
+    tensors = [tensor.clone() for tensor in CALLS[name][1:]]
+    for i, tensor in enumerate(tensors):
+        if tensor.is_floating_point():
+            asked = [one.detach() for one in tensors]
+            asked[i] = tensor.detach().requires_grad_()
+            assert any(result.requires_grad for result in results(name, asked)), f"argument {i}"
+
+
+@pytest.mark.parametrize("words", [4, 2**13])
+@pytest.mark.parametrize("interleaved", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_tangents_pass_without_gradients(words, interleaved, dtype):
+    """Forward mode asks for no graph: it works inside of no_grad, for small tensors and for large ones."""
+    tables = cos_sin(torch.arange(words), SPEEDS)
+    x = torch.ones(words, 8, dtype=dtype)
+
+    def turn(x):
+        return apply_rotary_emb(x, *tables, interleaved=interleaved)
+
+    with torch.no_grad():
+        value, tangent = torch.func.jvp(turn, (x,), (2 * x,))
+    torch.testing.assert_close(tangent, 2 * value, rtol=0.02 if dtype == torch.bfloat16 else 1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("strides", [(51, 8, 1), (48, 9, 1), (97, 16, 2), (48, 8, 1)])
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_one_odd_step_alone(strides, offset, interleaved):
+    memory = torch.arange(400.0)
+    x = memory.as_strided((2, 6, 8), strides, offset)
+    found = apply_rotary_emb(x, COS, SIN, interleaved=interleaved)
+    expected = rotate_pairs(x.contiguous(), COS, SIN, interleaved=interleaved)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+    with torch.inference_mode():
+        found = apply_rotary_emb(x, COS, SIN, interleaved=interleaved)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("which", ["cos", "sin"])
+@pytest.mark.parametrize("other", ["cuda:1", "cpu", "meta"])
+def test_two_devices_are_told_apart_by_number_too(which, other):
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        x = torch.empty(6, 8, device="cuda:0")
+        tables = {name: torch.empty(6, 4, device="cuda:0") for name in ("cos", "sin")}
+        tables[which] = torch.empty(6, 4, device=other)
+        with pytest.raises(ValueError, match=f"x is on cuda:0, .*{which} on {other}.*must share a device"):
+            apply_rotary_emb(x, **tables, interleaved=True)
+
+
+@pytest.mark.parametrize("k", range(1, 13))
+def test_a_factor_near_one_is_not_one(k):
+    near = 1 + 10.0**-k
+    expected = (0.1 * 2 * math.log(near) + 1) / (0.1 * 0.5 * math.log(near) + 1)
+    found = scaling.yarn_attention_factor(near, mscale=2.0, mscale_all_dim=0.5)
+    assert found == pytest.approx(expected, rel=1e-15)
+    assert scaling.yarn_attention_factor(near) == pytest.approx(0.1 * math.log(near) + 1, rel=1e-15)
+    rope = RotaryEmbedding(8, interleaved=True, attention_factor=near)
+    assert f"attention_factor={near:.12g}" in repr(rope)
+    cos, _ = rope.tables(torch.tensor([0]), dtype=torch.float64)
+    assert (cos == near).all()
+
+
+def test_bounds_themselves_are_allowed():
+    assert scaling.yarn_attention_factor(4.0, mscale=0.0) == 1
+    assert torch.equal(scaling.linear_scaling(8, factor=1), SPEEDS)
+    assert (scaling.proportional_scaling(8, partial_rotary_factor=0.0) == 0).all()
+    assert torch.equal(scaling.proportional_scaling(8, partial_rotary_factor=1.0), SPEEDS)
+    step = scaling.ntk_by_parts_scaling(8, **TRAINED, beta_fast=1.0, beta_slow=1.0)
+    assert step[0] == 1
+    assert linear.linear_attention(X, X, X, causal=True, decay=1.0).shape == X.shape
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.5])
+def test_any_finite_scale_is_that_of_the_formula(scale):
+    found = softmax.attention(X, X, X, causal=True, scale=scale)
+    expected = softmax.attention_from_scores(scale * X @ X.mT, X, causal=True)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("beyond", "asked"), [(-1, 0), (0, 1), (1, 1)])
+def test_large_pages_are_asked_for_by_bytes(dtype, beyond, asked, monkeypatch):
+    if not hasattr(_memory.mmap, "MADV_HUGEPAGE"):
+        return
+    calls = []
+
+    class Library:
+        def __init__(self, _):
+            pass
+
+        def madvise(self, begin, size, advice):
+            calls.append((begin.value, size.value))
+
+    monkeypatch.setattr(_memory.ctypes, "CDLL", Library)
+    new = _memory.new_memory(torch.empty(0, dtype=dtype), (_memory.LARGE // dtype.itemsize + beyond,))
+    assert len(calls) == asked
+    for begin, size in calls:
+        assert new.data_ptr() <= begin
+        assert begin + size == new.data_ptr() + new.nbytes
+
+
+def test_a_key_that_is_null_is_one_that_is_missing():
+    """At every level, as files of transformers are full of them."""
+    whole = {
+        "head_dim": 8, "max_position_embeddings": 4096, "original_max_position_embeddings": None,
+        "rope_parameters": {
+            "full_attention": {"rope_type": "yarn", "rope_theta": 1e4, **TRAINED},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+        },
+    }  # fmt: skip
+    expected, factor = frequencies_from_config(whole, layer_type="full_attention")
+    for name in ("attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate", "type"):
+        whole["rope_parameters"]["full_attention"][name] = None
+    for name in ("hidden_size", "rotary_dim", "rope_scaling", "partial_rotary_factor", "attn_config"):
+        whole[name] = None
+    found, same = frequencies_from_config(whole, layer_type="full_attention")
+    assert torch.equal(found, expected)
+    assert same == factor
