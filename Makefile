@@ -10,7 +10,8 @@ FONTS := $(NPM)/node_modules/@fontsource
 SUBSET := $(BIN)/pyftsubset --flavor=woff2 --no-hinting
 VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p' pyproject.toml)
 BUILD = $(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
-	{ cat $(VENV)/build.log; $(call fail,the build failed; each warning above counts as an error); }
+	{ grep -aE "WARNING|ERROR|Error:" $(VENV)/build.log; \
+	$(call fail,the build failed; each line above counts as an error (an image that is not there: make figures); all is in $(VENV)/build.log); }
 # A thread for each worker, as threads of several would wait for one another; one worker more than cores, as those
 # that have a browser wait for it.
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
@@ -43,7 +44,7 @@ serve: book  ## serve the pages on http://localhost:8000 (PORT=...)
 	@echo "The book is on http://localhost:$(PORT). Control and C end it."
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html > /dev/null 2>&1 || true
 
-check: $(VENV)/test.stamp lint  ## style, library and the form of the chapters, in a minute
+check: $(VENV)/test.stamp lint  ## style, library and the form of the chapters, a minute or two
 	@$(PYTEST) -m "not slow" --doctest-modules rope_lib tests/library tests/chapters
 
 test: $(VENV)/test.stamp lint book  ## all that a change can break: library, every chapter run again, pages

@@ -63,6 +63,11 @@ def run(path: Path) -> None:
         if measured.get(cell.id):
             cell.outputs = measured[cell.id]
         cell.metadata = canonical(cell.metadata)
+        for numbered in (cell, *cell.get("outputs", [])):
+            if (
+                "execution_count" in numbered
+            ):  # a new cell would change those of all below it
+                numbered["execution_count"] = None
     nbformat.write(notebook, path)
 
 

@@ -37,7 +37,10 @@ def svg(figure: Figure, *, outlines: bool = False) -> str:
     with mpl.rc_context(STYLE | ({"svg.fonttype": "path"} if outlines else {})):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
-    text = re.sub(r' [dxy]="[^"]*"|translate\([^)]*\)', lambda place: re.sub(r"-?\d+\.\d{3,}", short, place[0]), text)
+    text = re.sub(r' [dxy]="[^"]*"|translate\([^)]*\)', lambda place: DIGITS.sub(short, place[0]), text)
+    text = re.sub(r' (?:width|height|transform)="[^"]*"', lambda size: DIGITS.sub(r"\g<1>", size[0]), text)
+    for number, clip in enumerate(re.findall('<clipPath id="(.*?)"', text)):  # matplotlib's name is made of all digits
+        text = text.replace(clip, f"clip{number}")
     text = re.sub(r"(?:\s*<tspan x=.*</tspan>)+", lambda letters: runs(letters[0]), text)
     for colour, name in COLOURS.items():
         text = text.replace(colour, f"var(--rb-{name}, {colour})")
@@ -52,6 +55,9 @@ def runs(letters: str) -> str:
         places, signs = zip(*((x, sign) for x, _, _, sign in run), strict=True)
         text += f'\n<tspan x="{" ".join(places)}" y="{y}" style="{style}" xml:space="preserve">{"".join(signs)}</tspan>'
     return text
+
+
+DIGITS = re.compile(r"(-?\d+\.\d{3,4})\d*")  # machines differ in the others
 
 
 def short(number: re.Match) -> str:

@@ -136,12 +136,21 @@ def counts(book: list[Page]) -> dict[str, int]:
         "outputs": sum(bool(cell["outputs"]) for cell in compared),
         "reading-minutes": sum(int(found[1]) for found in minutes if found),
         "exercises": len(exercises),
-        "exercise-minutes": sum(int(re.search(r"(\d+) minutes", one.name)[1]) for one in exercises),
+        "exercise-minutes": sum(minutes_of(one) for one in exercises),
         "theorems": sum(one.kind in INDEXED for one in stated),
         **{word: sum(one.mark == mark for one in stated) for mark, word in MARKS.items()},
         "attacks-tried": attacks["refused"] + attacks["survived"],
         "attacks-refused": attacks["refused"],
     }
+
+
+def minutes_of(exercise: Statement) -> int:
+    """What its head says; an error that shows the right form."""
+    found = re.fullmatch(r"★{1,3}, (\d+) minutes", exercise.name)
+    if not found:
+        right = "> **Exercise 4.6 (★★, 10 minutes).** Show that ..."
+        raise SystemExit(f"Error: Exercise {exercise.number} ({exercise.name}) must begin like {right!r}")
+    return int(found[1])
 
 
 def files() -> dict[Path, str]:

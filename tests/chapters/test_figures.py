@@ -486,6 +486,14 @@ def test_each_figure_has_a_test_of_its_data():
         )
 
 
+def test_each_figure_is_stored_in_both_forms():
+    names = functions("draw_")
+    missing = {f"{name}{form}.svg" for name in names for form in ("", ".narrow")} ^ {
+        path.name for path in OUT.glob("*.svg")
+    }
+    assert not missing, f"run `make figures`: {sorted(missing)} are not there, or of no function"
+
+
 @pytest.fixture(scope="module")
 def drawn():
     return all_figures()
