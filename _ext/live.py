@@ -40,7 +40,8 @@ def add_controls(app: Sphinx, doctree: nodes.document) -> None:
     for cell, code, runs in zip(cells, inputs, live, strict=True):
         if runs:
             code += nodes.raw("", controls(cell["cell_metadata"].get("break")), format="html")
-    app.env.metadata[app.env.docname]["live"] = sum(live)
+    ready = sum("rb-live" in raw.astext() for raw in doctree.findall(nodes.raw))  # with the first page's, written out
+    app.env.metadata[app.env.docname]["live"] = ready
 
 
 def controls(change: dict | None) -> str:

@@ -4,9 +4,12 @@ Sphinx's own search finds pages. Its page and its dialog stay; _static/places.js
 """
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+from bibliography import name_of
 from docutils import nodes
 from formulas import TAG, mathml
 from sphinx import addnodes
@@ -53,9 +56,11 @@ def read(node: nodes.Element, place: Place, found: list[Place]) -> None:
             formula = plain_math(child.astext())
             place.parts.append(f" {formula} " if isinstance(child, nodes.math_block) else formula)
         elif child.get("nb_element") == "cell_code_output":
-            for caption in child.findall(nodes.caption):
-                read(caption, place, found)
+            for part in child.findall(lambda node: isinstance(node, nodes.caption | nodes.raw)):
+                read(nodes.paragraph("", "", part.deepcopy()), place, found)
                 place.parts.append(" ")
+        elif isinstance(child, nodes.raw) and "<table" in child.astext():  # that a cell computed
+            place.parts.append(re.sub(r"<style.*?</style>|<[^>]+>", " ", child.astext(), flags=re.DOTALL))
         elif not is_no_text(child):
             inner = place_at(child, found)
             if inner:
@@ -81,6 +86,9 @@ def place_at(node: nodes.Element, found: list[Place]) -> Place | None:
         head = node.next_node(nodes.strong).astext().removesuffix(".")
         label, _, name = head.partition(" (")
         return Place(head, node["ids"][-1], {part: node["ids"][-1] for part in (label, name.rstrip(")")) if part})
+    question = node.next_node(nodes.strong) if isinstance(node, nodes.paragraph) else None
+    if question and question is next((part for part in node if part.astext()), None) and question.astext()[-1] == "?":
+        return Place(question.astext(), next(up["ids"][0] for up in ancestors(node) if isinstance(up, nodes.section)))
     if isinstance(node, nodes.definition_list_item) and "glossary" in node.parent["classes"]:
         terms = {term.astext(): term["ids"][0] for term in node.findall(nodes.term)}
         return Place(" · ".join(terms), next(iter(terms.values())), {term.strip("()"): i for term, i in terms.items()})
@@ -89,6 +97,12 @@ def place_at(node: nodes.Element, found: list[Place]) -> Place | None:
         name = anchor.split(".", 2)[-1]  # without package and module
         return Place(f"{name}()", anchor, {name: anchor})
     return None
+
+
+def ancestors(node: nodes.Node) -> Iterator[nodes.Element]:
+    """What a node stands in, the nearest first."""
+    while node := node.parent:
+        yield node
 
 
 def plain_math(tex: str) -> str:
@@ -118,12 +132,15 @@ def places(env: BuildEnvironment) -> dict[str, list]:
     """All pages in the order of reading, and their places, each with the number of its page."""
     listed = pages_in_order(env)
     listed += sorted(set(env.found_docs) - set(listed))
-    return {
-        "pages": [[page, full_title(env, page)] for page in listed],
-        "places": [
-            [number, *place] for number, page in enumerate(listed) for place in env.metadata[page].get("places", ())
-        ],
-    }
+    found = [[number, *place] for number, page in enumerate(listed) for place in env.metadata[page].get("places", ())]
+    bibliography = env.get_domain("cite")
+    for page in {place.docname for place in bibliography.bibliographies}:
+        for key, entry in bibliography.bibdata.data.entries.items():
+            text = " ".join([*map(str, entry.persons.get("author", ())), *entry.fields.values()])
+            found.append(
+                [listed.index(page), name_of(entry), key, {name_of(entry): key}, re.sub(r"[{}]|\\\w+", "", text)]
+            )
+    return {"pages": [[page, full_title(env, page)] for page in listed], "places": found}
 
 
 def write_places(app: Sphinx, exception: Exception | None) -> None:

@@ -67,7 +67,7 @@ def run(path: Path) -> None:
             if (
                 "execution_count" in numbered
             ):  # a new cell would change those of all below it
-                numbered["execution_count"] = None
+                numbered["execution_count"] = 1
     nbformat.write(notebook, path)
 
 

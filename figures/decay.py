@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, label, packed_chain
+from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, grip, label, packed_chain
 from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, on_phone, panels, sheet, styled
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.theory.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
@@ -205,9 +205,9 @@ def explore_decay() -> Piece:
         ),
     )
     said = (
-        'At distance <b data-part="distance"></b> the <span data-part="pairs"></span> corners of the chain are '
-        '<b data-part="bound"></b> arrows from its start, in the mean; at distance 0 it was '
-        '<span data-part="start"></span>.'
+        'Each of the <span data-part="pairs"></span> arrows is a pair, turned by its speed times the distance, '
+        '<b data-part="distance"></b>. On average a corner of the chain is B = <b data-part="bound"></b> arrows from '
+        'the start (at distance 0: <span data-part="start"></span>).'
     )
     sliders = (
         ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 16),
@@ -241,6 +241,7 @@ def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
                 "level": {"d": f"M{LEFT} {level:.1f}H310"},
                 "dot": {"cx": round(2 * across), "cy": round(480 - 420 * bound / start)},
                 "cursor": {"d": f"M{across:.1f} 30V240"},
+                "end": {"d": f"M{240 * sums[-1].real:.0f} {-240 * sums[-1].imag:.0f}h0"},
                 "distance": {"text": f"{distance:,.0f}"},
                 "bound": {"text": f"{bound:.2f}"},
                 "start": {"text": f"{start:g}"},
@@ -256,10 +257,10 @@ CHAIN = (
     f'<circle fill="{SCORE_INK}" fill-opacity=".13" stroke="{SCORE_INK}" stroke-width="1.5" '
     'vector-effect="non-scaling-stroke" data-part="ring"></circle>'
     f'<path class="rp-bend" fill="none" stroke="{QUERY_INK}" stroke-width="1.5" stroke-linejoin="round" '
-    'vector-effect="non-scaling-stroke" data-part="chain"></path></g></g>'
+    f'vector-effect="non-scaling-stroke" data-part="chain"></path>{grip(0, part="end")}</g></g>'
     '<circle r="3" fill="currentColor"></circle></g>'
-    '<text x="4" y="14">drawn <tspan data-part="times"></tspan> × as large</text>'
-    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: B</text>'
+    '<text x="4" y="14">zoom <tspan data-part="times"></tspan> ×</text>'
+    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: B, the corners’ mean distance</text>'
 )
 
 
@@ -282,5 +283,5 @@ def bound_curve() -> str:
         + '<path stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4" data-part="level"></path>'
         + '<path stroke="currentColor" opacity=".35" data-part="cursor"></path>'
         + f'<g transform="scale(.5)"><circle r="12" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
-        'stroke-width="4" data-part="dot"></circle></g>'
+        'stroke-width="4" data-grip="0" style="cursor:grab;touch-action:none" data-part="dot"></circle></g>'
     )

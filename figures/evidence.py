@@ -5,7 +5,7 @@ from itertools import product
 
 from matplotlib.figure import Figure
 
-from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label, line, minus, path
+from figures.interactive import KEY_INK, QUERY_INK, Piece, View, grip, label, line, minus, path
 from figures.style import BLUE, GREEN, VERMILLION, on_phone, sheet, styled
 from lab import published
 
@@ -71,6 +71,7 @@ def explore_gap() -> Piece:
         states[i, j] = {
             "bell": {"d": inside},
             "gap": {"d": f"M{160 - 30 * gap:.1f} 200V20M{160 + 30 * gap:.1f} 200V20"},
+            "grip": {"d": f"M{160 + 30 * gap:.1f} 110h0"},
             "share": {"text": f"{published.as_extreme(gap, 69, size):.1%}"},
             "points": {"text": f"{gap:g}"},
             "cases": {"text": f"{gap / 100 * size:.1f}"},
@@ -78,14 +79,15 @@ def explore_gap() -> Piece:
     svg = (
         '<path d="M0 200H320" stroke="currentColor"></path>' + line("bell", QUERY_INK)
         + f'<path stroke="{KEY_INK}" stroke-width="2" stroke-dasharray="5 4" data-part="gap"></path>'
+        + grip(1, part="grip")
         + "".join(label(160 + 30 * x, 218, minus(f"{x:+d}") if x else "0", anchor="middle") for x in range(-5, 6))
         + label(160, 238, "difference of two models that are equally", anchor="middle")
         + label(160, 255, "good, 69 % right (points)", anchor="middle")
     )  # fmt: skip
     alt = "A bell curve of differences of two equally good models, and dashed lines at the gap on both sides."
     said = (
-        'A gap of <b data-part="points"></b> points is <b data-part="cases"></b> cases: <b data-part="share"></b> of '
-        "such pairs differ by that much or more."
+        'Gap in points: <b data-part="points"></b>, in cases: <b data-part="cases"></b>. Of such pairs '
+        '<b data-part="share"></b> differ by that much or more.'
     )
     words = tuple(f"{size:,}" for size in sizes), tuple(f"{gap:g}" for gap in gaps)
     sliders = (("test cases", words[0], 2), ("gap in points", words[1], 4))

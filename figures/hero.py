@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import HEARD, SCRIPT, path
+from figures.interactive import SCRIPT, SHARED, grip, path
 from figures.palette import DARK, LIGHT
 from figures.style import KEY, OTHER, QUERY, SCORE, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
@@ -111,7 +111,7 @@ color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
 .rh-score b{{font-size:1.7em;color:var(--rb-s);font-variant-numeric:tabular-nums}}
 .rh-views{{display:grid;grid-template-columns:{BOX}fr 200fr;gap:.6rem;align-items:end;margin-top:.45rem}}
 .rh-views svg{{width:100%;height:auto;display:block;overflow:visible}}
-.rope-hero .rh-said{{margin-top:.5rem;font-size:.95em}}{HEARD}
+.rope-hero .rh-said{{margin-top:.5rem;font-size:.95em}}{SHARED}
 .rh-title i{{font-style:normal;font-weight:600;color:var(--rb-p)}}
 @container (max-width:54rem){{.rh-title span{{font-size:.82em}}.rope-hero .rh-score{{font-size:0}}
 .rope-hero .rh-score b{{font-size:1.4rem}}}}
@@ -197,7 +197,7 @@ def arrow(name: str, angle: str = "", at: float = 0) -> str:
 
 def letter(name: str, style: str) -> str:
     """An upright letter beyond the tip of an arrow."""
-    return f'<g class="rh-{name} {style}"><text class="rh-name rh-word">{name}</text></g>'
+    return f'<g class="rh-{name} {style}"><text class="rh-name rh-word">{name}</text>{grip(0, style=" rh-name")}</g>'
 
 
 def thin_arrows() -> str:
@@ -239,7 +239,7 @@ def view_rotated() -> str:
     arrows = "".join(arrow(name, direction(end), length(end)) for name, end in ends.items())
     names = "".join(
         f'<g class="rh-{name} rh-{name}r" style="--a0:{direction(end)};--l:{length(end)}">'
-        f'<text class="rh-name rh-word">{name}</text></g>'
+        f'<text class="rh-name rh-word">{name}</text>{grip(0, style=" rh-name")}</g>'
         for name, end in ends.items()
     )
     circles = "".join(
@@ -260,7 +260,8 @@ def curve(place, moving: str) -> str:
         '<path class="rh-axis" d="M30 10V150H194"></path>'
         f'<path class="rh-s rh-line" stroke-width="2.5" d="{line}"></path>'
         f'<g transform="translate(30 {start:.1f})" style="--step:{step:g}">'
-        f'<circle class="rh-s rh-dot {moving}" r="6.5" stroke="none"></circle></g>'
+        f'<circle class="rh-s rh-dot {moving}" r="6.5" stroke="none"></circle>'
+        f"{grip(0, style=f' rh-dot {moving}')}</g>"
         '<text class="rh-axis-name" x="36" y="12">score</text>'
         '<text class="rh-axis-name" x="194" y="167" text-anchor="end">words in front →</text>'
         f'<text class="rh-axis-name" x="24" y="154" text-anchor="end">0</text>'

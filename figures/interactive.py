@@ -31,9 +31,9 @@ SCRIPT = """
     }
     return d;
   };
-  let timer = 0, touched = false;
+  let timer = 0, touched = false, grip = null;
   const tell = () => {
-    if (timer || !touched || heard.textContent === said.textContent) return;
+    if (timer || grip || !touched || heard.textContent === said.textContent) return;
     heard.textContent = said.textContent;
     said.setAttribute("aria-hidden", "true");
   };
@@ -88,6 +88,37 @@ SCRIPT = """
         if (!timer && document.activeElement !== moving) play();
       }, {threshold: 0.6}).observe(piece);
   }
+  // A grip follows the pointer: its slider goes on, step by step, while that brings it nearer.
+  for (const one of piece.querySelectorAll("[data-grip]"))
+    one.addEventListener("pointerdown", event => {
+      event.preventDefault();
+      [grip, touched] = [one, true];
+      piece.classList.add("rp-held");
+      if (timer) button.click();
+    });
+  piece.addEventListener("pointermove", ({clientX, clientY}) => {
+    if (!grip) return;
+    const slider = controls[grip.dataset.grip];
+    const far = to => {
+      slider.value = to;
+      show();
+      const {left, top, width, height} = grip.getBoundingClientRect();
+      return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY);
+    };
+    let at = +slider.value, least = far(at);
+    for (const way of [1, -1])
+      for (let to = at + way; to >= 0 && to <= slider.max; to += way) {
+        const next = far(to);
+        if (next >= least) break;
+        [at, least] = [to, next];
+      }
+    far(at);
+  });
+  window.addEventListener("pointerup", () => {
+    grip = null;
+    piece.classList.remove("rp-held");
+    tell();
+  });
   let held = "";
   for (const word of piece.querySelectorAll("[data-word]"))
     word.addEventListener("pointerdown", () => held = word.dataset.word);
@@ -103,7 +134,12 @@ SCRIPT = """
   });
 })();
 """
-HEARD = ".rp-heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"  # for ears only
+SHARED = """.rp-heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.rp-grip{stroke:transparent;stroke-width:44;stroke-linecap:round;vector-effect:non-scaling-stroke;pointer-events:stroke;
+cursor:grab;touch-action:none}
+.rp-grip:hover,.rp-held .rp-grip:active{stroke:color-mix(in srgb,currentColor 14%,transparent)}
+.rp-held,.rp-held .rp-grip{cursor:grabbing;user-select:none}.rp-held *{transition:none!important}
+"""  # with the first screen's piece
 STYLE = f"""
 .rope-piece{{{LIGHT}}}html[data-theme=dark] .rope-piece{{{DARK}}}
 @media (prefers-color-scheme:dark){{html:not([data-theme]) .rope-piece{{{DARK}}}}}
@@ -116,7 +152,7 @@ STYLE = f"""
 .rope-piece text.rp-name{{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central}}
 .rope-piece text.rp-halo{{font-weight:700;paint-order:stroke;stroke:var(--rh-paper,Canvas);stroke-width:4px}}
 .rope-piece .rp-said{{margin:.4rem 0;font-variant-numeric:tabular-nums}}
-{HEARD}
+{SHARED}
 .rp-controls{{display:grid;gap:.2rem .8rem}}
 .rp-controls button{{justify-self:start;min-width:5.6em;min-height:2.2em;border:0;border-radius:.5rem;
 background:var(--rb-q);color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
@@ -139,6 +175,8 @@ min-height:28px;cursor:pointer}}
 .rp-bend{{transition:d .2s linear,opacity .3s}}
 [data-word]{{cursor:grab;touch-action:pan-y;user-select:none}}
 @media (prefers-reduced-motion:reduce){{.rope-piece *{{transition:none!important}}}}
+@media (max-width:600px){{.rp-views svg:not(:only-child){{max-height:16.5rem}}
+.rp-controls{{position:sticky;bottom:0;padding:.3rem 0;background:var(--rh-paper,Canvas)}}}}
 """
 State = dict[str, dict[str, object]]  # part -> attribute -> value; the attribute "text" is what the part contains
 
@@ -149,7 +187,8 @@ class View:
 
     Args:
         alt: what it shows, in words, in every state.
-        svg: its inside; a part is an element with data-part="name" and no attribute that changes.
+        svg: its inside; a part is an element with data-part="name" and no attribute that changes; what can be dragged
+            has a `grip`.
         size: width and height, in its own units.
     """
 
@@ -272,6 +311,12 @@ def label(x: float, y: float, text: str = "", *, part: str = "", anchor: str = "
     """A text, which changes if it has a part."""
     moving = f' data-part="{part}"' if part else ""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{moving}>{text}</text>'
+
+
+def grip(slider: int, at: str = "M0 0", *, part: str = "", style: str = "") -> str:
+    """A place, 44 pixels wide on any screen, that can be dragged and moves a slider; with a part it has no `at`."""
+    place = f'data-part="{part}"' if part else f'd="{at}h0"'
+    return f'<path class="rp-grip{style}" data-grip="{slider}" {place}></path>'
 
 
 def minus(text: str) -> str:

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label, minus
+from figures.interactive import KEY_INK, QUERY_INK, Piece, View, grip, label, minus
 from figures.style import BLUE, GREEN, SIGNED, VERMILLION, frame, on_phone, sheet, styled
 from rope_lib import apply_rotary_emb, attention, cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, elu_plus_one, linear_attention
@@ -133,6 +133,7 @@ def explore_linear() -> Piece:
             state[f"{form}-sum"] = {"text": minus(f"{weights[m].sum():.2f}")}
             state[f"{form}-negative"] = {"text": sum(value < 0 for value in row)}
             state[f"{form}-says"] = state[f"{form}-sum"]
+            state[f"{form}-grip"] = {"d": f"M{14 + 9.4 * m:.1f} 0h0"}
         states[m,] = state
     svg = "".join(
         f'<g transform="translate(0 {130 * row})">'
@@ -143,12 +144,12 @@ def explore_linear() -> Piece:
         'opacity=".6"></path>'
         f'<path stroke="{QUERY_INK}" stroke-width="7" data-part="{form}-up"></path>'
         f'<path stroke="{KEY_INK}" stroke-width="7" data-part="{form}-down"></path>'
-        '<path d="M6 0H314" stroke="currentColor"></path></g></g>'
+        f'<path d="M6 0H314" stroke="currentColor"></path>{grip(0, part=f"{form}-grip")}</g></g>'
         for row, (form, name) in enumerate(FORMS.items())
     )
     alt = "The weights that one word gives to itself and to the words before it, as bars, in three forms; dashed: 1."
     said = (
-        'Word at position <b data-part="m"></b>, <span data-part="seen"></span> words seen. Sum of the weights: '
+        'Position <b data-part="m"></b>, words seen: <span data-part="seen"></span>. Sum of the weights: '
         '<b data-part="none-says"></b> without rotation, <b data-part="both-says"></b> with it above and below, '
         '<b data-part="numerator-says"></b> above only.'
     )

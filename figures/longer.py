@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, label, line, path
+from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, grip, label, line, path
 from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_phone, sheet, styled
 from rope_lib import inverse_frequencies
 from rope_lib.scaling import linear_scaling, ntk_by_parts_scaling, ntk_scaling, yarn_scaling
@@ -136,10 +136,10 @@ def explore_longer() -> Piece:
         View("The score of q = k against the distance, with the trained part shaded.", PROBE, (320, 292)),
     )
     said = (
-        '<span data-part="method"></span>, a text <span data-part="factor"></span> times as long: pairs at angles '
-        f'never met: <b data-part="unseen"></b> of {DIM // 2}.'
+        'Method: <span data-part="method"></span>; read: <span data-part="factor"></span> × the trained length. Pairs '
+        f'that come to angles never met: <b data-part="unseen"></b> of {DIM // 2}.'
     )
-    sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} times" for f in FACTORS), 3))
+    sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} ×" for f in FACTORS), 3))
     return Piece("longer", said, views, sliders, states, buttons=(0,))
 
 
@@ -158,6 +158,7 @@ def longer_state(method: str, factor: int) -> State:
         "turns": {"d": bars(factor * LENGTH * scaled)},
         "score": {"d": path(points)},
         "read": {"x": 65, "width": 35 * (factor - 1)},
+        "grip": {"d": f"M{30 + 35 * factor} 240h0"},
         "unseen": {"text": int(unseen.sum())},
         "method": {"text": method},
         "factor": {"text": factor},
@@ -178,7 +179,7 @@ def turns_of_pairs() -> str:
         f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="5" data-part="turns"></path>'
         f'<path d="M20 {level(1)}H300" stroke="currentColor" stroke-dasharray="4 4"></path>'
         + label(304, level(1) + 4, "1")
-        + label(20, 16, "turns of each pair: trained, read")
+        + label(20, 16, "turns of each pair; grey: in training, blue: now")
         + label(20, 282, "pair 0")
         + label(300, 282, "pair 15", anchor="end")
     )
@@ -190,6 +191,7 @@ PROBE = (
     'data-part="read"></rect>'
     '<path d="M30 150H310" stroke="currentColor" stroke-opacity="0.4"></path>'
     + line("score", SCORE_INK)
+    + grip(1, part="grip")
     + label(30, 16, "score of q = k, mean over 16 distances")
     + label(310, 282, "distance; shaded: trained, frame: read", anchor="end")
 )

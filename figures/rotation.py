@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from torch import Tensor
 
-from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, State, View, label, minus, path, pointer
+from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, State, View, grip, label, minus, path, pointer
 from figures.style import (
     BLUE,
     GREEN,
@@ -307,8 +307,8 @@ def two_hands() -> str:
     return (
         '<g transform="translate(160 150)"><circle r="120" fill="none" stroke="currentColor" opacity=".3"></circle>'
         '<circle r="96" fill="none" stroke="currentColor" opacity=".3" stroke-dasharray="2 4"></circle>'
-        + hand("key", "k", 96, KEY_INK)
-        + hand("query", "q", 120, QUERY_INK)
+        + hand("key", "k", 96, KEY_INK, slider=0)
+        + hand("query", "q", 120, QUERY_INK, slider=1)
         + f'<g class="rp-turn" data-part="turn"><path class="rp-bend" fill="none" stroke="{SCORE_INK}" '
         'stroke-width="4" data-part="arc"></path></g><g class="rp-tip" data-part="degrees">'
         f'<text class="rp-halo" text-anchor="middle" dominant-baseline="central" style="fill:{SCORE_INK}" '
@@ -316,8 +316,8 @@ def two_hands() -> str:
     )
 
 
-def hand(part: str, letter: str, length: float, colour: str) -> str:
-    """An arrow with its letter, and up to four earlier ones behind it."""
+def hand(part: str, letter: str, length: float, colour: str, slider: int) -> str:
+    """An arrow with its letter, by which it can be dragged, and up to four earlier ones behind it."""
     back = math.degrees(STEP)
     ghosts = "".join(
         f'<path stroke="{colour}" stroke-width="2" transform="rotate({back * i:.0f})" d="M0 0H{length:g}" '
@@ -329,7 +329,7 @@ def hand(part: str, letter: str, length: float, colour: str) -> str:
         # WebKit gives a baseline of the text to the small number anew, which would be a power.
         f'<g class="rp-tip" style="--l:{length + 15:g}">'
         f'<text class="rp-name" dy="6" style="fill:{colour};dominant-baseline:auto">{letter}'
-        f'<tspan dy="4" font-size="12" data-part="{letter}"></tspan></text></g></g>'
+        f'<tspan dy="4" font-size="12" data-part="{letter}"></tspan></text>{grip(slider)}</g></g>'
     )
 
 
@@ -348,7 +348,7 @@ def score_curve(distances: range) -> str:
         + label(50, 16, "score")
         + label(310, 282, "distance m − n", anchor="end")
         + f'<g class="rp-move" data-part="dot"><circle r="7" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
-        'stroke-width="2"></circle></g>'
+        f'stroke-width="2"></circle>{grip(1)}</g>'
     )
 
 
@@ -381,7 +381,7 @@ def explore_blocks() -> Piece:
         f'<g transform="translate({95 + 130 * pair} 252)">'
         '<circle r="50" fill="none" stroke="currentColor" opacity=".4"></circle>'
         f'<path d="M0 0H50" stroke="{colour}" stroke-dasharray="3 4"></path>'
-        f'<g class="rp-turn" data-part="hand{pair}">{pointer(50, colour)}</g>'
+        f'<g class="rp-turn" data-part="hand{pair}">{pointer(50, colour)}{grip(0, "M50 0")}</g>'
         f'<text y="70" text-anchor="middle">pair {pair}: <tspan data-part="turned{pair}"></tspan></text></g>'
         for pair, colour in enumerate(colours)
     )

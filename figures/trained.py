@@ -1,6 +1,6 @@
 """Figures of the chapter on trained models: all from stored results."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -152,25 +152,34 @@ def draw_energy() -> Figure:
     return figure
 
 
-def explore_rescue() -> Piece:
-    """One method at a time: the loss of the shipped model by position, as bars."""
-    edges, losses = rescued()
-    methods, states = tuple(losses), {}
-    for i, method in enumerate(methods):
-        bars = "".join(f"M{40 + 60 * j} 240V{240 - 45 * x:.1f}" for j, x in enumerate(losses[method]))
-        states[i,] = {"loss": {"d": bars}, "method": {"text": method}, "last": {"text": f"{losses[method][-1]:.2f}"}}
-        states[i,] |= {f"v{j}": {"text": f"{x:.2f}"} for j, x in enumerate(losses[method])}
-    between = tuple(enumerate(pairwise(edges)))
+def explore_needles() -> Piece:
+    """A method, a length of the text, one key or four: the share of values found, by their distance, as bars."""
+    lengths, keys = (256, 512, 1024), (1, 4)
+    found = {(many, n): needles_found(many, n) for many, n in product(keys, lengths)}
+    methods, states = tuple(found[1, 1024]), {}
+    for (i, method), (j, n), (k, many) in product(enumerate(methods), enumerate(lengths), enumerate(keys)):
+        shares = np.mean(found[many, n][method], axis=0).tolist()
+        bars = "".join(f"M{40 + 60 * place} 240V{240 - 190 * share:.1f}" for place, share in enumerate(shares))
+        words = [f"{share:.0%}" for share in shares] + [""] * (len(EDGES) - 1 - len(shares))
+        states[i, j, k] = {
+            "bars": {"d": bars}, "method": {"text": method}, "length": {"text": n},
+            "keys": {"text": "one key" if many == 1 else "four keys"}, "last": {"text": words[len(shares) - 1]},
+            **{f"v{place}": {"text": word} for place, word in enumerate(words)},
+        }  # fmt: skip
+    columns = tuple(enumerate(pairwise(EDGES)))
     svg = (
-        f'<path d="M10 {240 - 45 * losses["as it is"][1]:.1f}H310" stroke="currentColor" stroke-dasharray="4 4"></path>'
-        f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="34" data-part="loss"></path>'
+        f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="34" data-part="bars"></path>'
+        '<path d="M10 50H310" stroke="currentColor" stroke-dasharray="4 4"></path>'
         '<path d="M10 240H310" stroke="currentColor"></path>'
-        + "".join(label(40 + 60 * j, 258, f"{a}–", anchor="middle") for j, (a, _) in between)
-        + "".join(label(40 + 60 * j, 274, f"{b}", anchor="middle") for j, (_, b) in between)
-        + "".join(label(40 + 60 * j, 24, part=f"v{j}", anchor="middle") for j in range(len(edges) - 1))
-        + label(310, 294, "bytes; dashed: loss at the end of training", anchor="end")
+        + "".join(label(40 + 60 * place, 258, f"{a}–", anchor="middle") for place, (a, _) in columns)
+        + "".join(label(40 + 60 * place, 274, f"{b}", anchor="middle") for place, (_, b) in columns)
+        + "".join(label(40 + 60 * place, 40, part=f"v{place}", anchor="middle") for place, _ in columns)
+        + label(310, 294, "letters back to the value; dashed: all are found", anchor="end")
     )  # fmt: skip
-    alt = "Five bars, the loss of the shipped model by position; the first two lie within the trained 128 bytes."
-    said = 'Method “<b data-part="method"></b>”: at the last positions the loss is <b data-part="last"></b>.'
-    sliders = (("method", methods, 0),)
-    return Piece("rescue", said, (View(alt, svg, (320, 302)),), sliders, states, buttons=(0,))
+    alt = "Bars, one for each range of distances: the share of values that the model finds. It was trained up to 128."
+    said = (
+        '“<b data-part="method"></b>”, <span data-part="length"></span> letters, <span data-part="keys"></span>: '
+        'it finds <b data-part="last"></b> of the values that are farthest back.'
+    )
+    sliders = (("method", methods, 0), ("letters", tuple(map(str, lengths)), 2), ("keys", ("one", "four"), 0))
+    return Piece("needles", said, (View(alt, svg, (320, 302)),), sliders, states, buttons=(0, 1, 2))

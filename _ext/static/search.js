@@ -1,6 +1,10 @@
 // Answers the search: sections, statements, terms and functions, each with the words around the hit.
 (() => {
-  const MOST = 50, AROUND = 220;
+  const MOST = 50, AROUND = 220, LAST = /reference|source_map|bibliography/;
+  const SMALL = new Set(("a about an and are as at be but by can do does for from has have how i if in into is it its my " +
+    "not of on one or so than that the their then there they this to was we what when where which who why will with you"
+  ).split(" "));
+  const ALSO = {alpha: "α", beta: "β", gamma: "γ", delta: "Δ", theta: "θ", phi: "φ", rotate: "turn", rotation: "turn"};
   const {pages, places} = Search.book;
   const stemmer = new Stemmer();
   const escaped = text => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -8,31 +12,39 @@
   const lower = text => text.toLowerCase();
   let vocabulary;
 
-  // A word of the query as a pattern: it begins a word of the text, or has the same stem. Chinese has no spaces.
+  // A word of the query as a pattern: it begins a word of the text, or has the same stem. Chinese has no spaces, and
+  // 500000 may have commas.
   const pattern = word => {
     if (/\p{Script=Han}/u.test(word)) return escaped(word);
     vocabulary ||= new Set(places.flatMap(([, title, , , text]) => wordsOf(lower(`${title} ${text}`))));
     const stem = stemmer.stemWord(word);
     const forms = /^[a-z]+$/.test(word)
       ? [...vocabulary].filter(other => !other.startsWith(word) && stemmer.stemWord(other) === stem) : [];
-    const whole = /\d$/.test(word) || word.length < 3 ? "(?![\\p{L}\\p{N}]|\\.\\d)" : "";
-    const also = forms.map(form => `|${escaped(form)}(?![\\p{L}\\p{N}])`).join("");
-    return `(?<![\\p{L}\\p{N}])(?:${escaped(word)}${whole}${also})`;
+    const whole = /\d$/.test(word) || word.length < 3 ? "(?![\\p{L}\\p{N}]|[.,]\\d)" : "";
+    const also = forms.map(form => `|${escaped(form)}(?![\\p{L}\\p{N}])`).join("") + (ALSO[word] ? `|${ALSO[word]}` : "");
+    const typed = /^\d+$/.test(word) ? word.replace(/\d(?=(\d{3})+$)/g, "$&,?") : escaped(word);
+    return `(?<![\\p{L}\\p{N}])(?:${typed}${whole}${also})`;
   };
 
-  // How well a place answers, and at which of its names to open it.
-  const rate = ([, title, anchor, names, text], phrase, patterns, all) => {
+  // How well a place answers, and at which of its names to open it. Rare words weigh more; the library comes last.
+  const rate = ([page, title, anchor, names, text], phrase, patterns, all) => {
     let best = 0, at = anchor;
     for (const [name, place] of Object.entries(names)) {
-      if (!patterns.every(one => one.test(name))) continue;
+      if (!patterns.every(({test}) => test.test(name))) continue;
       const score = lower(name) === phrase ? 1000 : 200 + 300 * Math.min(1, phrase.length / name.length);
       if (score > best) [best, at] = [score, place];
     }
-    const found = patterns.filter(one => one.test(title) || one.test(text));
+    const found = patterns.filter(({test}) => test.test(title) || test.test(text));
     if (!found.length || (all && found.length < patterns.length)) return [0, at];
+    const weigh = some => some.reduce((sum, {rare}) => sum + rare, 0) / weigh.most;
+    weigh.most = patterns.reduce((sum, {rare}) => sum + rare, 0);
     const exact = lower(text).includes(phrase) ? 60 : 0;
-    const inTitle = 15 * patterns.filter(one => one.test(title)).length;
-    return [best + exact + inTitle + 20 * found.length / patterns.length + 10 / (1 + text.length / 500), at];
+    const inTitle = 40 * weigh(patterns.filter(({test}) => test.test(title)));
+    const onPage = 25 * weigh(patterns.filter(({test}) => test.test(pages[page][1])));
+    const whole = 30 * weigh(patterns.filter(one => one.whole.test(title) || one.whole.test(text)));
+    const symbols = /notation/.test(pages[page][0]) && patterns.every(({sign}) => sign) ? 300 : 0;
+    const score = best + symbols + exact + inTitle + onPage + whole + 40 * weigh(found) + 10 / (1 + text.length / 500);
+    return [best < 1000 && LAST.test(pages[page][0]) ? score / 6 : score, at];
   };
 
   const marked = (text, any) => {
@@ -46,9 +58,10 @@
     return node;
   };
 
-  // The words around the first hit.
-  const excerpt = (text, any) => {
-    const hit = Math.max(0, text.search(new RegExp(any, "iu")));
+  // The words around the rarest hit.
+  const excerpt = (text, any, patterns) => {
+    const rarest = patterns.filter(({test}) => test.test(text)).sort((a, b) => b.rare - a.rare)[0];
+    const hit = rarest ? text.search(rarest.test) : 0;
     const from = hit < 80 ? 0 : text.indexOf(" ", hit - 80) + 1;
     const cut = text.slice(from, from + AROUND);
     const whole = from + AROUND >= text.length;
@@ -58,24 +71,35 @@
     return node;
   };
 
-  const show = ([number, title, , , text], anchor, any) => {
+  const show = ([number, title, , , text], anchor, any, patterns) => {
     const [page, name] = pages[number];
     const item = document.createElement("li"), link = document.createElement("a");
     link.href = page + DOCUMENTATION_OPTIONS.LINK_SUFFIX + (anchor && `#${anchor}`);
     link.append(Object.assign(document.createElement("strong"), {textContent: anchor ? title : name}));
     if (anchor) link.append(" ", Object.assign(document.createElement("span"), {textContent: name, className: "rb-where"}));
     item.append(link);
-    if (text) item.append(excerpt(text, any));
+    if (text) item.append(excerpt(text, any, patterns));
     Search.output.append(item);
   };
 
   Search.query = query => {
     const phrase = lower(query).trim().replace(/\s+/g, " ");
-    const words = [...new Set(phrase.split(/[\s,;:!?"“”()]+/).map(word => word.replace(/\.$/, "")).filter(Boolean))];
-    const each = words.map(pattern), any = each.join("|");
-    const patterns = each.map(one => new RegExp(one, "iu"));
+    const typed = phrase.replace(/(?<=\d),(?=\d{3})/g, "").split(/[\s,;:!?"“”()]+/);
+    let words = [...new Set(typed.map(word => word.replace(/\.$/, "")).filter(Boolean))];
+    if (words.some(word => !SMALL.has(word))) words = words.filter(word => !SMALL.has(word));
+    const patterns = words.map(word => ({
+      test: new RegExp(pattern(word), "iu"),
+      whole: new RegExp(`(?<![\\p{L}\\p{N}])${escaped(word)}(?![\\p{L}\\p{N}])`, "iu"),
+      sign: word.length < 2 || ALSO[word]?.length === 1,
+    }));
+    for (const one of patterns) {
+      const having = places.filter(([, title, , , text]) => one.test.test(title) || one.test.test(text)).length;
+      one.rare = Math.log(1 + places.length / (1 + having));
+    }
+    const any = patterns.map(({test}) => test.source).join("|");
     const answers = all => places.map(place => [place, ...rate(place, phrase, patterns, all)])
-      .filter(([, score]) => score).sort((a, b) => b[1] - a[1]);
+      .filter(([, score]) => score).sort((a, b) => b[1] - a[1])
+      .filter(([[page], , at], i, every) => i === every.findIndex(([[other], , there]) => other === page && there === at));
     let found = words.length ? answers(true) : [];
     const every = found.length > 0;
     if (!every && words.length > 1) found = answers(false);
@@ -86,6 +110,6 @@
     Search.status.textContent = !found.length ? "Nothing found. Is every word spelled as in the book?"
       : every ? `${what} found.${first}` : `No place has all the words. ${what} with some of them.${first}`;
     Search.status.ariaLive = "polite"; // read when it comes; of a `status` Orca reads only that it is one
-    found.slice(0, MOST).forEach(([place, , anchor]) => show(place, anchor, any));
+    found.slice(0, MOST).forEach(([place, , anchor]) => show(place, anchor, any, patterns));
   };
 })();

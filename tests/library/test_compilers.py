@@ -93,7 +93,13 @@ def inputs(batch, n):
     return torch.rand(2, batch, 2, n, 8, generator=generator).unbind()
 
 
-@pytest.mark.parametrize("name", KERNELS)
+QUICK = ("attention with a cache", "linear, both", "step, decay", "rotation", "layer")
+kernels = pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in KERNELS]
+)
+
+
+@kernels
 def test_no_third_length_compiles_anything(name):
     torch.compiler.reset()  # what other tests compiled counts towards a limit
     kernel, graphs = KERNELS[name](), []
@@ -108,7 +114,7 @@ def test_no_third_length_compiles_anything(name):
         assert len(graphs) <= 2
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@kernels
 def test_an_exported_kernel_takes_any_batch_and_length(name):
     kernel = KERNELS[name]()
     sizes = {0: torch.export.Dim("batch", min=2, max=64), 2: torch.export.Dim("length", min=9, max=4096)}

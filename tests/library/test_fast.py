@@ -484,6 +484,7 @@ def test_another_length_compiles_nothing_again(interleaved, dtype, gradients, ge
         assert len(compiled_graphs) == 1
 
 
+@pytest.mark.slow
 @layouts
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_compiled_transforms_of_functions(interleaved, dtype, generator):

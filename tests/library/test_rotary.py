@@ -271,7 +271,9 @@ def test_a_checkpoint_has_nothing_of_it_and_may_have_more(generator):
 
 
 @layouts
-@pytest.mark.parametrize(("which", "dtype"), [(0, torch.bfloat16), (1, torch.float32)])
+@pytest.mark.parametrize(
+    ("which", "dtype"), [(0, torch.bfloat16), pytest.param(1, torch.float32, marks=pytest.mark.slow)]
+)
 def test_compile_and_export_make_one_graph(interleaved, which, dtype, generator):
     torch.compiler.reset()  # what other tests compiled counts towards a limit
     rope = list(modules(interleaved))[which]

@@ -32,6 +32,18 @@ WITHOUT_MATH = {"index", "models", "reference", "bibliography", "run_it", "teach
 CHAPTER = "chapters/04_rope_from_complex_numbers.html"
 
 
+# What is asked of every page and takes seconds is asked of these each time, and of the others with the slow tests.
+FEW = ("index", "04_rope", "06_rope", "10_does", "reference")
+OF_A_FEW = ("test_axe_finds_nothing_serious", "test_what_is_cut_on_a_phone", "test_off_at_first_then_all_are_covered")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name.startswith(OF_A_FEW) and not any(page in item.name for page in FEW):
+            item.add_marker(pytest.mark.slow)
+
+
 # -- A browser ---------------------------------------------------------------------------------------------------------
 
 

@@ -216,7 +216,7 @@ def test_focus_is_seen_on_each_button_of_the_page(browser):
         assert [name for name, seen in focused.items() if not seen] == []
 
 
-@pytest.mark.parametrize("stem", ["02_sinusoidal_encoding", "06_rope_in_code", "09_beyond_training_length"])
+@pytest.mark.parametrize("stem", ["02_sinusoidal_encoding", "09_beyond_training_length"])
 def test_a_link_to_a_section_leads_there(stem, browser, html):
     """From another page and on the page itself, though what is far from the screen waits with its layout."""
     page = html / "chapters" / f"{stem}.html"

@@ -5,8 +5,10 @@ import re
 import time
 from urllib.parse import urlparse
 
+import in_page
 import pytest
 
+from rope_lib.theory.symbolic import NotProved
 from tests.conftest import HTML, ROOT
 from tests.pages.conftest import Live, Visit, live_cells
 
@@ -75,6 +77,31 @@ def test_one_click_breaks_a_proof_and_one_brings_it_back(browser, served):
         assert visit.page.evaluate("document.activeElement.textContent") == "Try it"
 
 
+@pytest.mark.slow
+def test_the_first_page_has_a_proof_that_one_click_breaks(browser, served):
+    with Visit(browser, f"{served[0]}/chapters/index.html") as visit:
+        proof = Live(visit.page, "both = (rotation(m * theta) * q)")
+        proof.click("Flip a sign")
+        words = proof.result()
+        assert "n - m is now n + m" in words
+        assert "Refused in line 9" in words
+        assert "false at {" in words
+        proof.click("Reset")
+        proof.click("Run")
+        assert "Every claim of the cell holds." in proof.result()
+
+
+def test_the_proof_of_the_first_page_holds_and_its_change_does_not():
+    page = (ROOT / "chapters" / "index.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    was, becomes = re.search(r'data-from="(.*?)" data-to="(.*?)"', page).groups()
+    assert code.count(was) == 1
+    assert in_page.live([code]) == [True]
+    exec(code, {})
+    with pytest.raises(NotProved, match="false at"):
+        exec(code.replace(was, becomes), {})
+
+
 def test_a_definition_that_the_reader_changes_reaches_the_cells_below(browser, served):
     with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
         first, second = Live(visit.page, "columns = [Matrix("), Live(visit.page, "J = rotation(pi / 2)")
@@ -100,6 +127,7 @@ NOTE_STEPS = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_an_endless_loop_can_be_stopped_and_the_page_stays_awake(browser, served):
     with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
         proof = Live(visit.page, "J = rotation(pi / 2)")

@@ -79,6 +79,5 @@ def test_what_is_cut_on_a_phone_says_so_and_can_be_scrolled_by_keyboard(phone):
             pytest.fail(area.evaluate("node => node.outerHTML.slice(0, 150)"))
 
 
-@pytest.mark.slow  # but for the sizes of targets, axe asks what it asked on a wide page
 def test_axe_finds_nothing_serious_on_a_phone(phone):
     assert judge(phone, schemes=("light",)) == []  # the colours are those of a wide page

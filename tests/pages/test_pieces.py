@@ -328,3 +328,45 @@ def test_states_travel_with_the_piece():
     for state, row in zip(STATES, rows, strict=True):
         assert {part: {} for part, _ in columns}.keys() == state.parts.keys()
         assert row == [state.parts[part][name] for part, name in columns]
+
+
+# -- Dragged -----------------------------------------------------------------------------------------------------------
+
+GRIPS = {"rotation": 3, "blocks": 2, "decay": 2, "linear": 3, "longer": 1, "gap": 1, "hero": 6}
+PLACE = """grip => {
+    const {left, top, width, height} = grip.getBoundingClientRect();
+    return [left + width / 2, top + height / 2];
+}"""
+
+
+@pytest.mark.parametrize("name", GRIPS)
+def test_what_is_shown_can_be_dragged(name, browser, html):
+    """Dragged to where it stands at another step of its slider, it brings the slider there, and says so once."""
+    page_name = "chapters/index.html" if name == "hero" else f"pieces/{name}.html"
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"{html.as_uri()}/{page_name}")
+    grips = page.locator(f"#piece-{name} [data-grip]")
+    sliders = page.locator(f"#piece-{name} input[type=range], #piece-{name} fieldset")
+    assert grips.count() == GRIPS[name]
+    for grip in grips.all():
+        slider = sliders.nth(int(grip.get_attribute("data-grip")))
+        start, steps = int(slider.input_value()), int(slider.get_attribute("max"))
+        for goal in (start + 1, start - 1):
+            if not 0 <= goal <= steps:
+                continue
+            here = grip.evaluate(PLACE)
+            slider.fill(str(goal))
+            there = grip.evaluate(PLACE)
+            slider.fill(str(start))
+            page.mouse.move(*here)
+            page.mouse.down()
+            page.mouse.move(*there, steps=4)
+            page.mouse.up()
+            assert grip.evaluate(PLACE) == pytest.approx(there, abs=1)
+            if there != here:
+                assert slider.input_value() == str(goal)
+            heard = page.locator(f"#piece-{name} [aria-live]")
+            assert heard.text_content() == heard.evaluate("node => node.previousElementSibling.textContent")
+            slider.fill(str(start))
+    context.close()

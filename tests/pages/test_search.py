@@ -72,6 +72,51 @@ def test_what_engineers_ask_for_is_found(results):
     assert missed == {}
 
 
+# What other readers type.
+READERS = {
+    "09_beyond_training_length": "yarn; NTK-aware; position interpolation; critical dimension; longrope",
+    "04_rope_from_complex_numbers": "complex numbers; derivation; the proof that it works",
+    "06_rope_in_code": "rotate the values; rotate_half mistakes; table in a buffer; packed documents; left padding",
+    "models": "base 500000; 500,000; deepseek v3; which model does what; qwen2.5",
+    "notation": "what is theta; notation; symbols",
+    "rope_in_five_minutes": "why not rotate values; llama 3; gemma 3; warnings",
+    "glossary": "what is the base; why pairs; NTK; 外推",
+    "10_does_it_work": "position 100000; position 100,000; needle; crop; copying head; bfloat16 positions",
+    "bibliography": "Su Jianlin; 苏剑林; Vaswani et al. 2017; Peng 2023; Lie group",
+    "07_long_range_decay": "long-range decay; partial sums; famous curve; Abel; cosine integral",
+    "08_linear_attention": "delta rule; gate; gated deltanet; mamba; recurrence; negative denominator",
+    "03_relative_family": "ALiBi; T5 buckets; DeBERTa; Transformer-XL; Shaw",
+    "02_sinusoidal_encoding": "sinusoidal encoding; binary digits; shift matrix; four wishes",
+    "01_why_position": "equivariant; causal mask order; bag of words",
+    "05_rotation_matrix": "commuting rotations; block diagonal; orthogonal",
+    "11_reading_the_evidence": "standard error; BLEU",
+    "teach_it": "slides; homework; exam; lecture",
+    "run_it": "Colab; ROPE_DEVICE; install the library",
+}
+
+
+def test_what_readers_ask_for_is_found(results):
+    asked = [(" ".join(query.split()), page) for page, queries in READERS.items() for query in queries.split(";")]
+    assert len(asked) >= 60
+    missed = {}
+    for query, page in asked:
+        first = [address for address, _ in results(query)[:3]]
+        if not any(address.startswith(f"chapters/{page}.html") for address in first):
+            missed[query] = first
+    assert missed == {}
+
+
+def test_the_library_comes_after_the_book_unless_its_name_is_typed(results):
+    pages = [address.partition("#")[0] for address, _ in results("scaling factor")[:5]]
+    assert "chapters/reference.html" not in pages
+    assert results("yarn_scaling")[0][0].startswith("chapters/reference.html#rope_lib.scaling.yarn_scaling")
+
+
+def test_an_excerpt_stands_around_the_rarest_word(results):
+    (_, first), *_ = results("what is the aliasing of the base")
+    assert "aliasing" in first
+
+
 @pytest.mark.parametrize("query", ["glossary", "rotary position embedding", "RoPE", "positions"])
 def test_search_lists_each_place_once(query, results):
     addresses = [address for address, _ in results(query)]
