@@ -83,8 +83,8 @@ handout: $(VENV)/test.stamp  ## write the handout, ten votes and all figures as 
 	@$(BIN)/python -m lectures.handout
 	@$(BIN)/python -m figures --png
 
-slides: $(VENV)/test.stamp book  ## draw slides, notes and the live demo into _build/html/lectures (needs Chromium)
-	@$(BIN)/python -m lectures.slides
+slides: $(VENV)/test.stamp book  ## draw slides, notes, live demo into _build/html/lectures (COURSE="...", WITHOUT='"a title"')
+	@$(BIN)/python -m lectures.slides "$(COURSE)" $(WITHOUT)
 
 pdf: $(VENV)/test.stamp book  ## print the book as one PDF into build (needs Chromium)
 	@$(BIN)/python -m tools.take_away pdf

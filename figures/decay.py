@@ -185,7 +185,7 @@ def band(least: Tensor, largest: Tensor, start: float) -> str:
 
 def explore_decay() -> Piece:
     """The sums S_j as the corners of a chain of arrows, and B_d: the mean distance of the corners from the start."""
-    spread = torch.logspace(0, math.log10(REACH), 64, dtype=torch.float64).round().unique()
+    spread = torch.logspace(0, math.log10(REACH), 56, dtype=torch.float64).round().unique()
     distances = torch.cat([torch.zeros(1, dtype=torch.float64), spread])
     states = {}
     for (i, dim), (j, base) in product(enumerate(CHAIN_DIMS), enumerate(CHAIN_BASES)):
@@ -210,7 +210,7 @@ def explore_decay() -> Piece:
         'the start (at distance 0: <span data-part="start"></span>).'
     )
     sliders = (
-        ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 16),
+        ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 14),
         ("dimension d", tuple(map(str, CHAIN_DIMS)), 2),
         ("base b", tuple(f"{b:,}" for b in CHAIN_BASES), 1),
     )

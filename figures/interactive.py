@@ -88,7 +88,7 @@ SCRIPT = """
         if (!timer && document.activeElement !== moving) play();
       }, {threshold: 0.6}).observe(piece);
   }
-  // A grip follows the pointer: its slider goes on, step by step, while that brings it nearer.
+  // A grip follows the pointer: its slider goes to the nearest of some steps around, as long as that brings it nearer.
   for (const one of piece.querySelectorAll("[data-grip]"))
     one.addEventListener("pointerdown", event => {
       event.preventDefault();
@@ -105,13 +105,12 @@ SCRIPT = """
       const {left, top, width, height} = grip.getBoundingClientRect();
       return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY);
     };
-    let at = +slider.value, least = far(at);
-    for (const way of [1, -1])
-      for (let to = at + way; to >= 0 && to <= slider.max; to += way) {
-        const next = far(to);
-        if (next >= least) break;
-        [at, least] = [to, next];
-      }
+    let at = +slider.value, from = -1;
+    while (from !== at) {
+      from = at;
+      const near = [...Array(9).keys()].map(i => from + i - 4).filter(to => to >= 0 && to <= slider.max);
+      [, at] = near.map(to => [far(to), to]).reduce((best, one) => one[0] < best[0] ? one : best, [far(from), from]);
+    }
     far(at);
   });
   window.addEventListener("pointerup", () => {

@@ -4,9 +4,12 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
+import torch
 import yaml
 
 from tests.conftest import ROOT
@@ -37,10 +40,37 @@ def test_library_asks_for_lower_bounds_only():
 def test_versions_agree():
     import rope_lib
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert (project["project"]["dynamic"], project["tool"]["hatch"]["version"]["path"]) == (
+        ["version"],
+        "rope_lib/__init__.py",
+    )
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert rope_lib.__version__ == project["version"] == citation["version"]
+    assert rope_lib.__version__ == citation["version"]
+    assert f"Version {rope_lib.__version__}." in (ROOT / "_config.yml").read_text()
     assert f"## {rope_lib.__version__} ({citation['date-released']})" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_wheel_works_in_an_empty_environment(tmp_path):
+    """Built as the release is; all that the environment has beside it is torch, from here."""
+    subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path, ROOT], check=True)
+    [wheel], [source] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    assert wheel.name.partition("-py3")[0] == source.name.removesuffix(".tar.gz")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"rope_lib/py.typed", "rope_lib/theory/symbolic.py"} <= names
+    assert not [name for name in names if name.startswith(("tests", "figures", "lab", "chapters"))]
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
+    python = tmp_path / "empty" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel], check=True)
+    [packages] = (tmp_path / "empty" / "lib").glob("python*/site-packages")
+    (packages / "torch_from_here.pth").write_text(str(Path(torch.__file__).parent.parent), encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    code = blocks[0] + "\nimport rope_lib; print(rope_lib.__version__, rope_lib.__file__)"
+    done = subprocess.run([python, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    version, place = done.stdout.split()[-2:]
+    assert version == wheel.name.split("-")[1]
+    assert Path(place).is_relative_to(packages)
 
 
 def test_citation_has_what_the_format_requires():

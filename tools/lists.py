@@ -153,11 +153,25 @@ def minutes_of(exercise: Statement) -> int:
     return int(found[1])
 
 
+def with_version() -> dict[Path, str]:
+    """The foot of the pages and the citation, with the library's version and its day in the changelog."""
+    library = (ROOT / "rope_lib" / "__init__.py").read_text(encoding="utf-8")
+    version = re.search(r'__version__ = "(.*)"', library)[1]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    day = re.search(rf"## {re.escape(version)} \((.*)\)", changes)
+    if not day:
+        raise SystemExit(f"Error: CHANGELOG.md has no heading like '## {version} (2026-11-23)'")
+    found = re.compile(r"(Version |version = \{|(?m:^version: ))[\d.]+\d")
+    made = {path: path.read_text(encoding="utf-8") for path in (ROOT / "_config.yml", ROOT / "CITATION.cff")}
+    made = {path: found.sub(rf"\g<1>{version}", text) for path, text in made.items()}
+    return {path: re.sub(r"(?m)(^date-released: ).*", rf"\g<1>{day[1]}", text) for path, text in made.items()}
+
+
 def files() -> dict[Path, str]:
-    """The pages that list or count, as they should be."""
+    """The pages that list or count, as they should be, and what names the version."""
     book = pages()
     numbers = counts(book)
-    made = {source_map.PAGE: source_map.page()}
+    made = {source_map.PAGE: source_map.page(), **with_version()}
     for path in sorted(CHAPTERS.glob("*.md")):
         text = made.get(path, path.read_text(encoding="utf-8"))
         if path.name == INDEX:

@@ -95,8 +95,7 @@
         }
       };
       const button = (textContent, onclick) => element("button", { type: "button", textContent, onclick });
-      const stopped = "Stopped. The next run starts Python anew.";
-      this.runs = button("Run", () => (waiting.has(this.number) ? end(stopped) : this.run()));
+      this.runs = button("Run", () => (waiting.has(this.number) ? this.stop() : this.run()));
       this.reset = button("Reset", () => this.restore());
       this.close = button("Close", () => this.leave());
       this.meter = element("progress", { max: 1, hidden: true, ariaLabel: "Progress" });
@@ -124,8 +123,20 @@
       this.reset.disabled = this.close.disabled = true;
       this.clear();
       this.meter.hidden = false;
+      if (waiting.size === 1) this.begin();
+      else this.say("Waits for another cell.");
+    }
+
+    begin() {
       this.say("Running.");
       python.postMessage({ cell: this.number, above: texts.slice(0, this.number), source: this.code.value });
+    }
+
+    // One that only waits is taken out; the one that runs can be stopped with Python alone.
+    stop() {
+      if (this.number === waiting.keys().next().value) return end("Stopped. The next run starts Python anew.");
+      waiting.delete(this.number);
+      this.ended("Stopped before it ran.");
     }
 
     // The prepared change, and a run.
@@ -150,6 +161,7 @@
 
     finish({ error, code, words, printed, latex, text, seconds, claims }) {
       waiting.delete(this.number);
+      waiting.values().next().value?.begin();
       const changed = this.changed ?? [];
       this.ended();
       const time = seconds < 0.1 ? "less than 0.1 s" : `${seconds.toFixed(1)} s`;

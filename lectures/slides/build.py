@@ -8,7 +8,7 @@ and the live demo, cleared and done.
 import base64
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,11 +75,11 @@ def _slide(text: str) -> Slide:
     return Slide(text.strip(), notes.strip(), int(minutes), *found["source"], numbers, *(found["look"] or [""]))
 
 
-def lecture(name: str) -> Iterator[tuple[Slide, int, int]]:
-    """The slides of one lecture, each with its part and the minute of the part in which it begins."""
+def lecture(name: str, without: Sequence[str] = ()) -> Iterator[tuple[Slide, int, int]]:
+    """The slides of one lecture but for those with these titles, each with its part and the minute where it begins."""
     for part, blocks in enumerate(PLANS[name]["parts"]):
         minute = 0
-        for slide in (slide for name in blocks for slide in block(name)):
+        for slide in (slide for name in blocks for slide in block(name) if slide.title not in without):
             yield slide, part, minute
             minute += slide.minutes
 
@@ -121,18 +121,19 @@ def linked(text: str) -> str:
     return re.sub(r"\[([^\]]*)\]\(piece:(\w+)\)", r'<a class="piece" href="#" data-piece="\2">\1</a>', text)
 
 
-def sections(name: str) -> str:
-    """All slides of a lecture, each with its notes."""
+def sections(name: str, course: str = "", without: Sequence[str] = ()) -> str:
+    """All slides of a lecture, each with its notes; the first one with the line for course, name and date."""
     parser, parts = markdown(), []
-    slides = list(lecture(name))
+    slides = list(lecture(name, without))
     where = f'<a href="{address()}">{address().removeprefix("https://")}</a> ' if address() else ""
     for number, (slide, part, minute) in enumerate(slides, start=1):
         when = f"{minute} to {minute + slide.minutes}"
         when = f"part {part + 1}, minutes {when}" if len(PLANS[name]["parts"]) > 1 else f"minutes {when}"
         parts.append(
             f'<section id="{number}" class="{slide.look}" data-when="{when}">'
-            f'<div class="body">{parser.render(linked(slide.body))}</div>'
-            f"<footer><span>{parser.renderInline(linked(slide.source))}</span><span>{where}{number}</span></footer>"
+            f'<div class="body">{parser.render(linked(slide.body))}'
+            + (f"<p>{html.escape(course)}</p></div>" if course and number == 1 else "</div>")
+            + f"<footer><span>{parser.renderInline(linked(slide.source))}</span><span>{where}{number}</span></footer>"
             f'<aside data-head="{number}. {when}">{parser.render(linked(slide.notes))}</aside></section>\n'
         )
     return "".join(parts)
@@ -150,9 +151,9 @@ def pieces(text: str) -> str:
     return "".join(found)
 
 
-def page(name: str) -> str:
+def page(name: str, course: str = "", without: Sequence[str] = ()) -> str:
     """A lecture."""
-    body = with_formulas(sections(name), MACROS)
+    body = with_formulas(sections(name, course, without), MACROS)
     style, script = ((FOLDER / f"slide.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>'
@@ -164,11 +165,14 @@ def page(name: str) -> str:
 # -- Files -------------------------------------------------------------------------------------------------------------
 
 
-def lectures(browser, out: Path) -> None:
+def lectures(browser, out: Path, course: str = "", without: Sequence[str] = ()) -> None:
     """Each lecture as a page, as PDF, and its notes."""
+    titles = [slide.title for name in PLANS for slide, *_ in lecture(name)]
+    if unknown := set(without) - set(titles):
+        raise SystemExit(f"Error: no slide is called {', '.join(sorted(unknown))}; there are: {'; '.join(titles)}")
     out.mkdir(parents=True, exist_ok=True)
     for name in PLANS:
-        text = page(name)
+        text = page(name, course, without)
         (out / f"{name}.html").write_text(text, encoding="utf-8")
         for suffix, kind in ((".pdf", ""), ("-notes.pdf", "paper")):
             tab = browser.new_page()

@@ -303,7 +303,7 @@ def test_controls_work_by_keyboard(piece, browser, tmp_path):
 
 
 @pieces
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_it_reads_on_a_phone(piece, scheme, browser, tmp_path):
     with Visit(browser, page_of(piece, tmp_path), width=360, scheme=scheme) as visit:
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360

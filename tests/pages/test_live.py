@@ -102,6 +102,7 @@ def test_the_proof_of_the_first_page_holds_and_its_change_does_not():
         exec(code.replace(was, becomes), {})
 
 
+@pytest.mark.slow
 def test_a_definition_that_the_reader_changes_reaches_the_cells_below(browser, served):
     with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
         first, second = Live(visit.page, "columns = [Matrix("), Live(visit.page, "J = rotation(pi / 2)")
@@ -150,6 +151,7 @@ def test_an_endless_loop_can_be_stopped_and_the_page_stays_awake(browser, served
         assert "Every claim of the cell holds." in proof.result()
 
 
+@pytest.mark.slow
 def test_keyboard_is_enough(browser, served):
     with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
         proof, keyboard = Live(visit.page, "columns = [Matrix("), visit.page.keyboard

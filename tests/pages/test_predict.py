@@ -239,6 +239,7 @@ def test_without_a_script_nothing_is_covered(browser, html):
     context.close()
 
 
+@pytest.mark.slow
 def test_a_run_of_ones_own_shows_its_result(browser, served):
     cell = next(cell for _, cell in live_cells(CHAPTER) if "predict" in tags(cell) and "print(" in cell.source)
     with Visit(browser, f"{served[0]}/chapters/{CHAPTER}.html") as visit:

@@ -1190,6 +1190,7 @@ def test_homework_3_does_what_its_key_says(capsys):
     assert abs(names["losses"]["by parts"][-1] - stored["by parts"][-1]) < 0.2  # 8 texts, 32 there
 
 
+@pytest.mark.slow
 def test_many_files_are_marked_apart_and_no_loop_of_the_check_can_be_handed_in(built, tmp_path, monkeypatch, capsys):
     for name in ("check.py", "hw1_rope.ipynb"):
         (tmp_path / name).write_bytes((built / "teacher" / name).read_bytes())
