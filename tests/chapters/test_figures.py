@@ -512,6 +512,7 @@ def test_stored_svg_files_are_up_to_date(drawn, narrow):
         assert svg(figure) == stored[name], f"{name}.svg is stale: run `make figures`"
 
 
+@pytest.mark.slow
 def test_house_style(drawn, narrow):
     for name, figure in (drawn | narrow).items():
         assert figure.get_figwidth() == (NARROW_WIDTH if name.endswith(".narrow") else WIDTH), name
@@ -526,6 +527,7 @@ def written(figure):
     return [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
 
 
+@pytest.mark.slow
 def test_every_figure_has_a_form_for_a_phone(drawn, narrow):
     assert {f"{name}.narrow" for name in drawn} == set(narrow)
     for name, figure in (drawn | narrow).items():
@@ -541,6 +543,7 @@ def test_every_figure_has_a_form_for_a_phone(drawn, narrow):
             assert off < 3, (name, text.get_text())
 
 
+@pytest.mark.slow
 def test_a_form_for_a_phone_shows_the_same_numbers(drawn, narrow):
     def numbers(figure):
         found = [np.ma.filled(image.get_array(), np.nan) for ax in axes(figure) for image in ax.images]
@@ -556,6 +559,7 @@ def contrast(one, other):
     return on_screen(*([255 * part for part in to_rgb(colour)] for colour in (one, other)))
 
 
+@pytest.mark.slow
 def test_text_is_readable_on_light_and_dark_pages(drawn, narrow):
     """WCAG AA: 4.5 for text, 3 for lines, computed from the colours that are used."""
     light, dark = "#ffffff", "#14181e"  # the theme's pages

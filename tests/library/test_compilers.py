@@ -93,7 +93,7 @@ def inputs(batch, n):
     return torch.rand(2, batch, 2, n, 8, generator=generator).unbind()
 
 
-QUICK = ("attention with a cache", "linear, both", "step, decay", "rotation", "layer")
+QUICK = ("linear, both", "rotation", "layer")
 kernels = pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in KERNELS]
 )
