@@ -579,6 +579,7 @@ def test_text_is_readable_on_light_and_dark_pages(drawn, narrow):
                 assert colour == "#000000" or (colour in COLOURS and contrast(colour, light) >= 4.5), (name, colour)
 
 
+@pytest.mark.slow
 def test_signed_quantities_have_one_map_and_the_others_another(drawn):
     for name, figure in drawn.items():
         for image in (image for ax in axes(figure) for image in ax.images):
@@ -593,8 +594,8 @@ def test_signed_quantities_have_one_map_and_the_others_another(drawn):
     assert SIGNED(0.5)[3] < 0.01
 
 
-def test_variables_stand_for_every_colour_of_a_name(drawn):
-    text = svg(drawn["any_distance"])
+def test_variables_stand_for_every_colour_of_a_name():
+    text = svg(all_figures(["any_distance"])["any_distance"])
     assert "var(--rb-blue, #0072b2)" in text  # the line
     assert "var(--rb-blue, #005f99)" in text  # its name
     assert not re.search(r"(?<!, )#(?:0072b2|005f99|d55e00|b34700|009e73|00734f)", text.replace(DARK_PAGE, ""))

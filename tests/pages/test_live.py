@@ -152,6 +152,28 @@ def test_an_endless_loop_can_be_stopped_and_the_page_stays_awake(browser, served
 
 
 @pytest.mark.slow
+def test_a_cell_that_waits_is_stopped_alone(browser, served):
+    with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
+        runs, waits = Live(visit.page, "columns = [Matrix("), Live(visit.page, "J = rotation(pi / 2)")
+        runs.click("Try it")
+        runs.code.fill("while True:\n    pass")
+        runs.click("Run")
+        waits.click("Try it")
+        waits.click("Run")
+        assert waits.status.inner_text() == "Waits for another cell."
+        waits.click("Stop")
+        assert waits.status.inner_text() == "Stopped before it ran."
+        assert runs.cell.get_by_role("button", name="Stop", exact=True).is_visible()
+        runs.click("Stop")
+        assert "Stopped." in runs.status.inner_text()
+        runs.code.fill("1 + 1")
+        runs.click("Run")
+        waits.click("Run")
+        runs.result()
+        assert "Every claim of the cell holds." in waits.result()
+
+
+@pytest.mark.slow
 def test_keyboard_is_enough(browser, served):
     with Visit(browser, f"{served[0]}/chapters/05_rotation_matrix.html") as visit:
         proof, keyboard = Live(visit.page, "columns = [Matrix("), visit.page.keyboard
