@@ -114,6 +114,7 @@ SCRIPT = """
     far(at);
   });
   window.addEventListener("pointerup", () => {
+    if (!grip) return;
     grip = null;
     piece.classList.remove("rp-held");
     tell();

@@ -192,7 +192,7 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None) -> dict[s
     if original is None:
         raise ValueError(
             f"rope_type is {kind!r}, and original_max_position_embeddings is missing: the length of the training "
-            "(others take max_position_embeddings for it, in silence; where that is the new length, speeds are wrong)"
+            "(others take max_position_embeddings for it; where that is the new length, speeds are wrong)"
         )
     return {
         "max_position_embeddings": longest,
