@@ -155,6 +155,8 @@ def test_the_switch_is_remembered_for_the_book(browser, html):
         expect(switch(page)).to_be_checked()  # a busy browser writes down a moment later what is remembered
         assert page.evaluate(STATE) == MARKED[CHAPTER] * [COVERED]
         page.goto(address(OTHER))
+        page.wait_for_function("localStorage.predict === 'on'")  # handed on by the browser, when it is not busy
+        page.evaluate("dispatchEvent(new Event('pageshow'))")
         expect(switch(page)).to_be_checked()
         assert page.evaluate(STATE) == MARKED[OTHER] * [COVERED]
         switch(page).click()
