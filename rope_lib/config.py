@@ -72,8 +72,8 @@ def frequencies_from_config(
     n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, ModernBERT). Any other name with "rope",
     "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a missing
     partial_rotary_factor 1, unless model_type names a class that takes something else (GPT-NeoX, GLM, Phi ...) or one
-    that is not known here: then a missing base is an error. So it is with a missing head_dim (Gemma, Qwen3 ...).
-    Entries that contradict each other are errors.
+    that is not known here: then a missing base is an error. A missing head_dim is that of the class where the class has
+    one of its own (Gemma, Qwen3 ...). Entries that contradict each other are errors.
 
     What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
     What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),

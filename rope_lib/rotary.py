@@ -167,9 +167,8 @@ class RotaryEmbedding(nn.Module):
 
     def __setattr__(self, name: str, value: object) -> None:
         """What makes the rotation is fixed: a change of one setting would not reach the others."""
-        if name in ("rotary_dim", "interleaved", "head_dim", "base", "inv_freq", "attention_factor") and hasattr(
-            self, name
-        ):
+        fixed = ("rotary_dim", "interleaved", "head_dim", "base", "inv_freq", "attention_factor")
+        if name in fixed and hasattr(self, name):
             raise AttributeError(f"{name} is fixed; make another RotaryEmbedding")
         super().__setattr__(name, value)
 

@@ -101,6 +101,8 @@ def test_off_at_first_then_all_are_covered_and_nothing_moves(stem, browser, html
         switch(page).click()
         assert page.evaluate(STATE) == MARKED[stem] * [COVERED]
         assert page.evaluate(places) == before
+        told = page.locator(".tag_predict:not(.rb-shown) + p")  # it tells the result, and waits with it
+        assert not any(one.is_visible() for one in told.all())
         for cover in page.locator(".rb-cover").all():
             assert cover.bounding_box() == cover.locator("..").bounding_box()
             assert cover.bounding_box()["height"] >= 24

@@ -36,6 +36,7 @@ def test_unpacked_zip_opens_from_disk(html, tmp_path, monkeypatch, browser):
     monkeypatch.setattr(take_away, "OUT", tmp_path)
     with zipfile.ZipFile(take_away.write_zip()) as archive:
         archive.extractall(tmp_path)
+        assert not [name for name in archive.namelist() if "/live/" in name], "a page from disk may not load Python"
     root = (tmp_path / take_away.NAME).as_uri()
     with Visit(browser, f"{root}/chapters/02_sinusoidal_encoding.html") as visit:
         page = visit.page

@@ -321,3 +321,16 @@ def test_slides_and_handout_say_where_the_book_is_once_it_is_said(line, tmp_path
         assert all(f'<a href="{where}">somebody.github.io/a-book/</a>' in footer for footer in footers)
         assert f'href="{where}chapters/' in footers[3]
         assert f'It is at <a href="{where}">{where}</a>.' in sheet
+
+
+def test_a_line_for_the_course_and_slides_left_out(tmp_path):
+    title = "The outputs move with the words"
+    line = "Algebra & more, 3 May"
+    whole, made = slides.sections("rope-50"), slides.sections("rope-50", line, (title,))
+    assert title in whole
+    assert title not in made
+    assert made.count("<section") == whole.count("<section") - 1
+    assert made.count("Algebra &amp; more, 3 May") == 1
+    assert "Algebra" in made.partition("</section>")[0]
+    with pytest.raises(SystemExit, match=r"no slide is called No such slide; there are: .*The outputs move"):
+        slides.lectures(None, tmp_path, without=("No such slide",))
