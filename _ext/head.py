@@ -59,6 +59,13 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     context["metatags"] = "\n".join([tags, *lines])
 
 
+def add_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """Those that a page asks for, and what answers on the page of the search."""
+    asked = app.env.metadata.get(pagename, {}).get("scripts", ())
+    for name in ("places.js", "search.js") if pagename == "search" else asked:
+        app.add_js_file(name, loading_method="defer")
+
+
 def let_scripts_wait(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:
     """Scripts wait for the text. The theme's settings in the page are for what the book does not have."""
     if pagename != "search":
@@ -74,4 +81,5 @@ def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("config-inited", no_buttons_without_address)
     app.connect("html-page-context", describe)
+    app.connect("html-page-context", add_scripts)
     app.connect("html-page-context", let_scripts_wait, priority=900)

@@ -21,7 +21,6 @@ IN_PAGE = {"sympy", "mpmath", "rope_lib.theory.symbolic"} | sys.stdlib_module_na
 CLAIM = re.compile(r"\b(proved|refuted)\(|\bassert\b")
 LONGEST = 20_000  # characters that a run may show
 ONLY = ". The page has sympy alone; the notebook behind the download button can import what you have installed."
-MODULES = 680  # with sympy 1.14; only the progress bar needs it
 
 
 # -- Names -------------------------------------------------------------------------------------------------------------
@@ -116,20 +115,6 @@ def statements_needed(above: list[str], source: str) -> list[ast.stmt]:
 
 
 # -- Running -----------------------------------------------------------------------------------------------------------
-
-
-def load(report) -> None:
-    """Import sympy; report(share) is told how far it is."""
-
-    class Counter:
-        @staticmethod
-        def find_spec(*args):
-            report(min(len(sys.modules) / MODULES, 1))
-
-    sys.meta_path.insert(0, Counter)
-    import sympy  # noqa: F401
-
-    sys.meta_path.remove(Counter)
 
 
 def run(above: str, source: str) -> str:

@@ -40,8 +40,8 @@ def add_controls(app: Sphinx, doctree: nodes.document) -> None:
     for cell, code, runs in zip(cells, inputs, live, strict=True):
         if runs:
             code += nodes.raw("", controls(cell["cell_metadata"].get("break")), format="html")
-    ready = sum("rb-live" in raw.astext() for raw in doctree.findall(nodes.raw))  # with the first page's, written out
-    app.env.metadata[app.env.docname]["live"] = ready
+    if any("rb-live" in raw.astext() for raw in doctree.findall(nodes.raw)):  # with the first page's, written out
+        app.env.metadata[app.env.docname].setdefault("scripts", []).append("try.js")
 
 
 def controls(change: dict | None) -> str:
@@ -51,12 +51,6 @@ def controls(change: dict | None) -> str:
         return f'<div class="rb-live">{try_it}</div>'
     data = " ".join(f'data-{key}="{html.escape(change[key])}"' for key in ("from", "to"))
     return f'<div class="rb-live" {data}>{try_it}<button type="button">{html.escape(change["label"])}</button></div>'
-
-
-def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
-    """Script and style, only for pages with such a cell."""
-    if app.env.metadata.get(pagename, {}).get("live"):
-        app.add_js_file("try.js", loading_method="defer")
 
 
 # -- Python for the page -----------------------------------------------------------------------------------------------
@@ -71,7 +65,7 @@ def own_files() -> dict[str, str]:
 
 def bring_python(app: Sphinx, exception: Exception | None) -> None:
     """Copy what a page loads at the first "Try it"; live.json says how many bytes that is."""
-    if exception is not None or not any(page.get("live") for page in app.env.metadata.values()):
+    if exception is not None or not any("try.js" in page.get("scripts", ()) for page in app.env.metadata.values()):
         return
     folder = Path(app.outdir) / "_static" / "live"
     folder.mkdir(parents=True, exist_ok=True)
@@ -87,5 +81,4 @@ def bring_python(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("doctree-read", add_controls)
-    app.connect("html-page-context", load_script)
     app.connect("build-finished", bring_python)

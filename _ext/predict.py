@@ -20,8 +20,8 @@ COVER = '<button type="button" class="rb-cover">What will come out? <span>Show</
 def add_switch(app: Sphinx, doctree: nodes.document) -> None:
     """Covers for the marked outputs, and the switch behind the summary of the chapter, or else behind its title."""
     marked = [cell for cell in doctree.findall(nodes.container) if "tag_predict" in cell["classes"]]
-    app.env.metadata[app.env.docname]["predict"] = len(marked)
     if marked:
+        app.env.metadata[app.env.docname].setdefault("scripts", []).append("predict.js")
         what, each = (f"{len(marked)} results", "each") if len(marked) > 1 else ("one result", "it")
         head = next((quote for quote in doctree.findall(nodes.block_quote) if "rb-summary" in quote["classes"]), None)
         head = head or next(doctree.findall(nodes.title))
@@ -33,13 +33,6 @@ def add_switch(app: Sphinx, doctree: nodes.document) -> None:
                 output.insert(0, nodes.raw("", COVER, format="html"))
 
 
-def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
-    """Script and style, only for pages with such a cell."""
-    if app.env.metadata.get(pagename, {}).get("predict"):
-        app.add_js_file("predict.js", loading_method="defer")
-
-
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
+    """Connect the part."""
     app.connect("doctree-read", add_switch, priority=900)  # when statements are read, and with them the summary
-    app.connect("html-page-context", load_script)

@@ -5,7 +5,6 @@ Sphinx's own search finds pages. Its page and its dialog stay; _static/places.js
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -62,7 +61,7 @@ def read(node: nodes.Element, place: Place, found: list[Place]) -> None:
         elif isinstance(child, nodes.raw) and "<table" in child.astext():  # that a cell computed
             place.parts.append(re.sub(r"<style.*?</style>|<[^>]+>", " ", child.astext(), flags=re.DOTALL))
         elif not is_no_text(child):
-            inner = place_at(child, found)
+            inner = place_at(child, place.anchor, found)
             if inner:
                 found.append(inner)
             read(child, inner or place, found)
@@ -77,8 +76,8 @@ def is_no_text(node: nodes.Element) -> bool:
     return title or isinstance(node, skipped) or bool({"rb-head", "rb-mark"} & set(node["classes"]))
 
 
-def place_at(node: nodes.Element, found: list[Place]) -> Place | None:
-    """The place that begins with a node, if one does."""
+def place_at(node: nodes.Element, section: str, found: list[Place]) -> Place | None:
+    """The place that begins with a node, if one does; a question has the anchor of its section."""
     if isinstance(node, nodes.section):
         title = node.next_node(nodes.title).astext()
         return Place(title, node["ids"][0] if len(found) > 1 else "")  # the page itself opens at its top
@@ -88,7 +87,7 @@ def place_at(node: nodes.Element, found: list[Place]) -> Place | None:
         return Place(head, node["ids"][-1], {part: node["ids"][-1] for part in (label, name.rstrip(")")) if part})
     question = node.next_node(nodes.strong) if isinstance(node, nodes.paragraph) else None
     if question and question is next((part for part in node if part.astext()), None) and question.astext()[-1] == "?":
-        return Place(question.astext(), next(up["ids"][0] for up in ancestors(node) if isinstance(up, nodes.section)))
+        return Place(question.astext(), section)
     if isinstance(node, nodes.definition_list_item) and "glossary" in node.parent["classes"]:
         terms = {term.astext(): term["ids"][0] for term in node.findall(nodes.term)}
         return Place(" · ".join(terms), next(iter(terms.values())), {term.strip("()"): i for term, i in terms.items()})
@@ -97,12 +96,6 @@ def place_at(node: nodes.Element, found: list[Place]) -> Place | None:
         name = anchor.split(".", 2)[-1]  # without package and module
         return Place(f"{name}()", anchor, {name: anchor})
     return None
-
-
-def ancestors(node: nodes.Node) -> Iterator[nodes.Element]:
-    """What a node stands in, the nearest first."""
-    while node := node.parent:
-        yield node
 
 
 def plain_math(tex: str) -> str:
@@ -150,15 +143,7 @@ def write_places(app: Sphinx, exception: Exception | None) -> None:
         (Path(app.outdir) / "_static" / "places.js").write_text(f"Search.book={text};\n", encoding="utf-8")
 
 
-def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
-    """Only the page of the search needs them."""
-    if pagename == "search":
-        app.add_js_file("places.js", loading_method="defer")
-        app.add_js_file("search.js", loading_method="defer")
-
-
 def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("doctree-read", remember_places, priority=900)  # when statements have their anchors
-    app.connect("html-page-context", load_scripts)
     app.connect("build-finished", write_places)

@@ -161,6 +161,8 @@ def print_book(browser) -> bytes:
         page = browser.new_page(color_scheme="light")
         page.set_default_timeout(300_000)
         page.goto(file.as_uri(), wait_until="load")
+        page.emulate_media(media="print")
+        page.evaluate("document.fonts.ready")  # else the first print breaks its lines by another font
         pdf = b""
         for _ in range(2):
             pdf = page.pdf(prefer_css_page_size=True, print_background=True, outline=True, tagged=True)

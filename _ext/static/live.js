@@ -24,13 +24,7 @@
     };
   }
 
-  // What sets a result as a formula; the book's own formulas came with the page.
-  let setter = null;
-  const formulas = () => (setter ??= Promise.all([
-    import(new URL("formulas.mjs", address)),
-    import(new URL("live/temml.mjs", address)),
-  ]).then(([{ mathml }, { default: temml }]) => (tex) => mathml(temml, tex, true)));
-
+  const load = (name) => import(new URL(name, address));
   const concerned = () => [...(waiting.size ? waiting.values() : Cell.open)];
 
   function end(words) {
@@ -64,9 +58,8 @@
       if (Cell.open.has(this)) return true;
       this.bar.append(this.status, this.heard);
       if (location.protocol === "file:") {
-        const serve = element("code", { textContent: "make serve" });
-        const rest = " and open the address that it names: there you can edit and run this cell.";
-        setTimeout(() => this.say("A page from disk may not load Python. Run ", serve, rest), 50); // else not read aloud
+        const words = "A page from disk may not load Python. Run “make serve”: there you can edit and run this cell.";
+        setTimeout(() => this.say(words), 50); // else not read aloud
         return false;
       }
       Cell.open.add(this);
@@ -75,16 +68,14 @@
       this.input.firstElementChild.hidden = true;
       this.bar.before(this.code);
       this.tryIt.replaceWith(this.runs);
-      this.bar.insertBefore(this.reset, this.status);
-      this.bar.insertBefore(this.close, this.status);
+      this.status.before(this.reset, this.close);
       this.bar.append(this.meter);
       return true;
     }
 
     build() {
-      this.code = element("textarea", { className: "rb-code", value: this.text, wrap: "off", spellcheck: false });
-      this.code.autocomplete = this.code.autocapitalize = "off";
-      this.code.ariaLabel = "Python code of this cell. Control and Enter run it.";
+      this.code = element("textarea", { className: "rb-code", value: this.text, wrap: "off", spellcheck: false,
+        autocapitalize: "off", ariaLabel: "Python code of this cell. Control and Enter run it." });
       this.code.oninput = () => (this.code.rows = this.code.value.split("\n").length);
       this.code.oninput();
       this.code.setSelectionRange(0, 0);
@@ -164,12 +155,9 @@
       waiting.values().next().value?.begin();
       const changed = this.changed ?? [];
       this.ended();
-      const time = seconds < 0.1 ? "less than 0.1 s" : `${seconds.toFixed(1)} s`;
-      const shown = [];
-      if (printed) shown.push(element("pre", { textContent: printed }));
-      if (text) shown.push(element("pre", { textContent: text }));
-      const formula = element("div", { className: "output text_latex math", textContent: latex });
-      if (latex) shown.push(formula);
+      const time = `${seconds.toFixed(2)} s`;
+      const shown = [printed, text].filter(Boolean).map((textContent) => element("pre", { textContent }));
+      if (latex) shown.push(this.formula(latex));
       if (error) {
         const said = [...changed, element("strong", { textContent: `${error} ` }), `after ${time}. `];
         const known = changed.length && code?.includes(this.bar.dataset.to);
@@ -186,8 +174,15 @@
       this.result = element("div", { className: "cell_output rb-result" }, ...shown);
       if (this.stored) this.stored.before(this.result);
       else this.input.after(this.result);
-      formula.dataset.tex = latex;
-      if (latex) formulas().then((set) => (formula.innerHTML = set(latex)));
+    }
+
+    // What sets it is loaded with the first; the book's own formulas came with the page.
+    formula(tex) {
+      const made = element("div", { className: "output text_latex math", textContent: tex });
+      made.dataset.tex = tex;
+      Promise.all([load("formulas.mjs"), load("live/temml.mjs")])
+        .then(([{ mathml }, { default: temml }]) => (made.innerHTML = mathml(temml, tex, true)));
+      return made;
     }
 
     // Away with what the last run showed.

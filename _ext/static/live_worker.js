@@ -11,10 +11,10 @@ async function start() {
     fetch(new URL("python.zip", place)).then((answer) => answer.arrayBuffer()),
   ]);
   pyodide.unpackArchive(modules, "zip");
-  const python = pyodide.pyimport("in_page");
-  python.load((share) => postMessage({ step: "Reading sympy", share }));
+  postMessage({ step: "Reading sympy" });
+  pyodide.pyimport("sympy");
   postMessage({ ready: true });
-  return python;
+  return pyodide.pyimport("in_page");
 }
 
 // Tell the page how many of the bytes have come.

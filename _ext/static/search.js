@@ -47,15 +47,10 @@
     return [best < 1000 && LAST.test(pages[page][0]) ? score / 6 : score, at];
   };
 
-  const marked = (text, any) => {
-    const node = document.createElement("span");
-    let done = 0;
-    for (const hit of text.matchAll(new RegExp(any, "giu"))) {
-      node.append(text.slice(done, hit.index), Object.assign(document.createElement("mark"), {textContent: hit[0]}));
-      done = hit.index + hit[0].length;
-    }
-    node.append(text.slice(done));
-    return node;
+  const element = (tag, settings, ...children) => {
+    const made = Object.assign(document.createElement(tag), settings);
+    made.append(...children);
+    return made;
   };
 
   // The words around the rarest hit.
@@ -65,21 +60,17 @@
     const from = hit < 80 ? 0 : text.indexOf(" ", hit - 80) + 1;
     const cut = text.slice(from, from + AROUND);
     const whole = from + AROUND >= text.length;
-    const node = document.createElement("p");
-    node.className = "context";
-    node.append(from ? "… " : "", marked(whole ? cut : cut.slice(0, cut.lastIndexOf(" ") + 1 || AROUND), any), whole ? "" : "…");
-    return node;
+    const parts = (whole ? cut : cut.slice(0, cut.lastIndexOf(" ") + 1 || AROUND)).split(new RegExp(`(${any})`, "iu"));
+    const marked = parts.map((part, i) => (i % 2 ? element("mark", {}, part) : part));
+    return element("p", {className: "context"}, from ? "… " : "", ...marked, whole ? "" : "…");
   };
 
   const show = ([number, title, , , text], anchor, any, patterns) => {
     const [page, name] = pages[number];
-    const item = document.createElement("li"), link = document.createElement("a");
-    link.href = page + DOCUMENTATION_OPTIONS.LINK_SUFFIX + (anchor && `#${anchor}`);
-    link.append(Object.assign(document.createElement("strong"), {textContent: anchor ? title : name}));
-    if (anchor) link.append(" ", Object.assign(document.createElement("span"), {textContent: name, className: "rb-where"}));
-    item.append(link);
-    if (text) item.append(excerpt(text, any, patterns));
-    Search.output.append(item);
+    const href = page + DOCUMENTATION_OPTIONS.LINK_SUFFIX + (anchor && `#${anchor}`);
+    const where = anchor ? [" ", element("span", {className: "rb-where"}, name)] : [];
+    const link = element("a", {href}, element("strong", {}, anchor ? title : name), ...where);
+    Search.output.append(element("li", {}, link, text ? excerpt(text, any, patterns) : ""));
   };
 
   Search.query = query => {
