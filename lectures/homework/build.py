@@ -1,9 +1,10 @@
 """Homework for students, keys for teachers, from one source.
 
 What stands between the marks BEGIN SOLUTION and END SOLUTION is left out for students and kept in the keys.
-Students also get the chapters with nothing to look up in them: neither outputs nor solutions.
+Students also get the chapters with nothing to look up in them: neither outputs nor solutions nor assertions.
 """
 
+import ast
 import re
 from pathlib import Path
 
@@ -55,11 +56,27 @@ def carrying(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nbformat.from_dict(travelling_cell(notebook))
 
 
+def without_assertions(source: str) -> str:
+    """A cell without those, as they say what it will find."""
+    kept: list[str | None] = [*source.splitlines()]
+    for node in ast.walk(ast.parse(re.sub(r"^%.*", "", source, flags=re.MULTILINE))):
+        if isinstance(node, ast.stmt) and only_asserts(node):
+            kept[node.lineno - 1 : node.end_lineno] = [None] * (node.end_lineno - node.lineno + 1)
+    return "\n".join(line for line in kept if line is not None).strip("\n")
+
+
+def only_asserts(statement: ast.stmt) -> bool:
+    """Whether it is an assertion, or a loop or a block with nothing else in it."""
+    body = getattr(statement, "body", ())
+    return isinstance(statement, ast.Assert) or (bool(body) and all(map(only_asserts, body)))
+
+
 def cleared(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A chapter without its outputs and solutions, nor the hidden cells behind these. Hints stay."""
+    """A chapter without its outputs, assertions and solutions, nor the hidden cells behind these. Hints stay."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+            cell.source = without_assertions(cell.source)
         else:
             cell.source = SOLUTION.sub("", cell.source).rstrip()
     kept = (cell for cell in notebook.cells if "hide-cell" not in cell.metadata.get("tags", ()))

@@ -1,5 +1,6 @@
 """Homework: the check names each planted mistake, right solutions pass, and students get no solutions."""
 
+import ast
 import json
 import os
 import re
@@ -694,6 +695,28 @@ def test_a_cache_names_mistakes_of_earlier_tasks(dtype, capsys):
             assert SAME_IN_A_CACHE.get(sentence, sentence) in text, sentence
 
 
+@pytest.mark.parametrize(
+    ("slip", "of_it"),
+    [("/ head_dim", "/ (head_dim // 2)"), ("angles.sin()", "angles.half().sin()"), ("x0 * cos - x1", "x0 * cos + x1")],
+)
+def test_a_slip_in_an_earlier_task_costs_nothing_in_the_last(slip, of_it, tmp_path, built, capsys):
+    sheet = (built / "teacher" / "hw1_rope.ipynb").read_text(encoding="utf-8")
+    assert slip in sheet
+    path = tmp_path / "hw1_rope.ipynb"
+    path.write_text(sheet.replace(slip, of_it), encoding="utf-8")
+    points = check.grade(path)
+    text = capsys.readouterr().out
+    assert "Task 4: 5 of 5" in text
+    assert points < 20
+
+
+def test_a_cache_of_its_own_coarse_tables_is_called_so(capsys):
+    half = lambda *case: tuple(table.half() for table in tables(*case))  # noqa: E731
+    points, text = said(capsys, check.cache, lambda *case: cached(*case, of_tables=half))
+    assert points == 0
+    assert "Right to two digits only" in text
+
+
 def test_what_is_not_written_is_named(capsys):
     def tables(*_):
         raise NotImplementedError("your code here")
@@ -1014,6 +1037,24 @@ def test_students_get_no_solution_and_teachers_do(name, built):
             text = "\n".join(cell.source for cell in notebook.cells if cell.id != "book-code")
             assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in notebook.cells)
         assert all((line in text) == kept for line in lines), name
+
+
+def test_chapters_of_students_tell_no_results_and_run(built):
+    for path in sorted((built / "student" / "chapters").glob("*.ipynb")):
+        cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        for cell in cells:
+            assert not cell.outputs
+            tree = ast.parse(re.sub("^%.*", "", cell.source, flags=re.MULTILINE))
+            assert not [node for node in ast.walk(tree) if isinstance(node, ast.Assert)], path.name
+        if path.stem.startswith("09"):  # it has loops with nothing but assertions in them
+            names = {}
+            for cell in cells[1:]:  # behind the code that travels
+                exec(re.sub("^%.*", "", cell.source, flags=re.MULTILINE), names)
+
+
+def test_only_assertions_go():
+    source = "for a in b:\n    assert a\nfor a in b:\n    print(a)\n    assert a == (\n        1\n    )\nassert b\nb"
+    assert making.without_assertions(source) == "for a in b:\n    print(a)\nb"
 
 
 def test_sources_are_cleared():
