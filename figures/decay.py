@@ -156,6 +156,7 @@ def draw_any_distance(*, winners: tuple[int, ...] = (0, 50, 200), dim: int = 128
 
 CHAIN_DIMS, CHAIN_BASES, REACH = (4, 16, 32, 128), (100, 10_000, 1_000_000), 10**5
 LEFT, COLUMNS = 52, 129  # of the curve: where distance 1 is, and how many columns of 2 units
+FLOOR, HIGH = 162, 138  # where it is 0, and how high it is at 1
 
 
 def column(distances: Tensor) -> Tensor:
@@ -176,7 +177,7 @@ def band(least: Tensor, largest: Tensor, start: float) -> str:
     """One upright stroke for each column, in half units, at least 3 high so that a smooth curve stays a line."""
     d, last = f"M{2 * LEFT + 2} 0", 0
     for index, (low, high) in enumerate(zip((least / start).tolist(), (largest / start).tolist(), strict=True)):
-        top, bottom = (round(480 - 420 * share) for share in (high, low))
+        top, bottom = (round(2 * FLOOR - 2 * HIGH * share) for share in (high, low))
         top, bottom = (top - 1, top + 2) if bottom - top < 3 else (top, bottom)
         d += f"m{4 * (index > 0)} {top - last}v{bottom - top}"
         last = bottom
@@ -185,7 +186,7 @@ def band(least: Tensor, largest: Tensor, start: float) -> str:
 
 def explore_decay() -> Piece:
     """The sums S_j as the corners of a chain of arrows, and B_d: the mean distance of the corners from the start."""
-    spread = torch.logspace(0, math.log10(REACH), 56, dtype=torch.float64).round().unique()
+    spread = torch.logspace(0, math.log10(REACH), 48, dtype=torch.float64).round().unique()
     distances = torch.cat([torch.zeros(1, dtype=torch.float64), spread])
     states = {}
     for (i, dim), (j, base) in product(enumerate(CHAIN_DIMS), enumerate(CHAIN_BASES)):
@@ -196,25 +197,26 @@ def explore_decay() -> Piece:
             "A chain of arrows of equal length, one for each pair, turned by the distance times the speed of the pair; "
             "a ring around its start has the mean distance of its corners as radius.",
             CHAIN,
+            (320, 276),
         ),
         View(
             "B over its value at 0 against the distance, on a logarithmic axis: in each column from the least to the "
             "largest value. A dot marks the distance of the chain.",
             bound_curve(),
-            (320, 285),
+            (320, 206),
         ),
     )
     said = (
-        'Each of the <span data-part="pairs"></span> arrows is a pair, turned by its speed times the distance, '
-        '<b data-part="distance"></b>. On average a corner of the chain is B = <b data-part="bound"></b> arrows from '
-        'the start (at distance 0: <span data-part="start"></span>).'
+        'At distance <b data-part="distance"></b> the corners of the chain of <span data-part="pairs"></span> arrows, '
+        'one for each pair, are on average B = <b data-part="bound"></b> from the start; at distance 0, '
+        '<span data-part="start"></span>.'
     )
     sliders = (
         ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 14),
         ("dimension d", tuple(map(str, CHAIN_DIMS)), 2),
         ("base b", tuple(f"{b:,}" for b in CHAIN_BASES), 1),
     )
-    return Piece("decay", said, views, sliders, states, play=0, pace=300)
+    return Piece("decay", said, views, sliders, states, buttons=(1, 2), play=0, pace=300)
 
 
 def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
@@ -224,7 +226,7 @@ def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
     corners = torch.complex(cos, sin).cumsum(-1)
     bounds = mean_partial_sum(distances, dim=dim, base=base).tolist()
     bars = band(*decay_bands(dim, base), start)
-    level = 240 - 210 * math.sqrt(math.pi * pairs) / 3 / start
+    level = FLOOR - HIGH * math.sqrt(math.pi * pairs) / 3 / start
     states = []
     for distance, sums, bound in zip(distances.tolist(), corners, bounds, strict=True):
         across = LEFT + 2 * COLUMNS * math.log10(distance) / math.log10(REACH) if distance else 36.0
@@ -232,15 +234,15 @@ def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
         zoom = max(z for z in (1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16) if z <= room)
         states.append(
             {
-                "unit": {"transform": f"scale({130 / pairs / 240:.5f})"},
+                "unit": {"transform": f"scale({124 / pairs / 240:.5f})"},
                 "zoom": {"style": f"--z:{zoom}"},
                 "times": {"text": zoom},
                 "chain": {"chain": packed_chain(sums.tolist())},
                 "ring": {"r": round(240 * bound)},
                 "curve": {"d": bars},
                 "level": {"d": f"M{LEFT} {level:.1f}H310"},
-                "dot": {"cx": round(2 * across), "cy": round(480 - 420 * bound / start)},
-                "cursor": {"d": f"M{across:.1f} 30V240"},
+                "dot": {"cx": round(2 * across), "cy": round(2 * FLOOR - 2 * HIGH * bound / start)},
+                "cursor": {"d": f"M{across:.1f} {FLOOR - HIGH}V{FLOOR}"},
                 "end": {"d": f"M{240 * sums[-1].real:.0f} {-240 * sums[-1].imag:.0f}h0"},
                 "distance": {"text": f"{distance:,.0f}"},
                 "bound": {"text": f"{bound:.2f}"},
@@ -252,7 +254,7 @@ def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
 
 
 CHAIN = (
-    '<g transform="translate(160 150)"><path d="M-150 0H150M0 -140V140" stroke="currentColor" opacity=".2"></path>'
+    '<g transform="translate(160 148)"><path d="M-150 0H150M0 -124V124" stroke="currentColor" opacity=".2"></path>'
     '<g data-part="unit"><g class="rp-zoom" data-part="zoom">'
     f'<circle fill="{SCORE_INK}" fill-opacity=".13" stroke="{SCORE_INK}" stroke-width="1.5" '
     'vector-effect="non-scaling-stroke" data-part="ring"></circle>'
@@ -267,18 +269,18 @@ CHAIN = (
 def bound_curve() -> str:
     """B against the distance, with a dot at one."""
     ticks = "".join(
-        label(LEFT + 51.6 * power, 258, text, anchor="middle")
+        label(LEFT + 51.6 * power, FLOOR + 18, text, anchor="middle")
         for power, text in enumerate(("1", "10", "100", "1000", "10⁴", "10⁵"))
     )
     return (
-        f'<path d="M{LEFT} 30V240H310M36 236v8" fill="none" stroke="currentColor"></path>'
-        + label(30, 36, "1", anchor="end")
-        + label(30, 244, "0", anchor="end")
-        + label(36, 258, "0", anchor="middle")
+        f'<path d="M{LEFT} {FLOOR - HIGH}V{FLOOR}H310M36 {FLOOR - 4}v8" fill="none" stroke="currentColor"></path>'
+        + label(30, FLOOR - HIGH + 6, "1", anchor="end")
+        + label(30, FLOOR + 4, "0", anchor="end")
+        + label(36, FLOOR + 18, "0", anchor="middle")
         + ticks
-        + label(310, 278, "distance Δ (tokens)", anchor="end")
-        + label(LEFT + 4, 18, "B(Δ) / B(0)")
-        + label(310, 18, "dashed: the level", anchor="end")
+        + label(310, FLOOR + 38, "distance Δ (tokens)", anchor="end")
+        + label(LEFT + 4, 14, "B(Δ) / B(0)")
+        + label(310, 14, "dashed: the level", anchor="end")
         + f'<g transform="scale(.5)"><path stroke="{QUERY_INK}" stroke-width="4" data-part="curve"></path></g>'
         + '<path stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4" data-part="level"></path>'
         + '<path stroke="currentColor" opacity=".35" data-part="cursor"></path>'

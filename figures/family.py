@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label
+from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, colour_key, label
 from figures.style import BLUE, KEY, OTHER, QUERY, SCORE, VERMILLION, frame, on_phone, sheet, signed, styled
 from rope_lib import RotaryEmbedding
 from rope_lib.theory import relative
@@ -202,10 +202,11 @@ def explore_family() -> Piece:
     )
     svg += label(173, 12, across, anchor="middle")
     svg += '<g transform="translate(16 151) rotate(-90)">' + label(0, 0, down, anchor="middle") + "</g>"
+    svg += colour_key(141, 302, ("smallest", "largest"), [(SCORE_INK, part / (levels - 1)) for part in range(levels)])
     alt = "The matrix of scores of 14 queries and keys, stronger for larger scores."
     said = '<b data-part="name"></b>: the scores are <span data-part="verdict"></span>.'
     sliders = (("encoding", tuple(families[0]), 7), ("words", ("similar", "all equal"), 1))
-    return Piece("family", said, (View(alt, svg, (320, 292)),), sliders, states, buttons=(0, 1))
+    return Piece("family", said, (View(alt, svg, (320, 308)),), sliders, states, buttons=(0, 1))
 
 
 @styled

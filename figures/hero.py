@@ -18,7 +18,7 @@ from torch import Tensor
 from figures.interactive import SCRIPT, SHARED, grip, path
 from figures.palette import DARK, LIGHT
 from figures.style import KEY, OTHER, QUERY, SCORE, styled
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
+from figures.words import CAR, DISTANCE, HEAD_DIM, PAIR, RED, TURN, rotated
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 SENTENCE = [
@@ -34,9 +34,7 @@ SENTENCE = [
     "toy",
     "car",
 ]  # the longer beginnings of the text come first
-CAR, RED = (1.8, 0.4), (1.2, 0.8)  # the query's word and the key's: two numbers of each
-HEAD_DIM, PAIR = 128, 3  # the numbers are pair 3 of a head with 128 dimensions and base 10000
-DISTANCE, START = 2, 3  # "car" stands two places behind "red"; the first state has three words in front
+START = 3  # the first state has three words in front
 IN_FRONT = len(SENTENCE) - 1 - DISTANCE  # at most so many words stand before "red"
 UNIT, BOX, HIGH = 40, 172, 5.4  # pixels for 1; size of a drawing; the score at the top of a curve
 
@@ -48,13 +46,6 @@ def added(word: tuple[float, float], positions: Tensor) -> Tensor:
     """(n, 2): the word plus the sinusoidal code of each position."""
     code = sinusoidal_encoding(positions, HEAD_DIM, dtype=torch.float64)[:, 2 * PAIR : 2 * PAIR + 2]
     return torch.tensor(word, dtype=torch.float64) + code
-
-
-def rotated(word: tuple[float, float], positions: Tensor) -> Tensor:
-    """(n, 2): the word turned to each position."""
-    cos, sin = cos_sin(positions, inverse_frequencies(HEAD_DIM, device="cpu")[PAIR : PAIR + 1], dtype=torch.float64)
-    x = torch.tensor(word, dtype=torch.float64).expand(len(positions), 2)
-    return apply_rotary_emb(x, cos, sin, interleaved=True)
 
 
 def scores(place, in_front: Tensor) -> Tensor:
@@ -161,7 +152,7 @@ def state(in_front: int) -> State:
     """The piece with so many words in front of "red"."""
     n = torch.tensor([float(in_front)], dtype=torch.float64)
     query, key = added(CAR, n + DISTANCE)[0], added(RED, n)[0]
-    turn = math.degrees(inverse_frequencies(HEAD_DIM, device="cpu")[PAIR].item())
+    turn = math.degrees(TURN)
     by_adding, by_turning = (scores(place, n).item() for place in (added, rotated))
     variables = {
         "n": in_front,
@@ -215,7 +206,7 @@ def tip(word: tuple[float, float]) -> tuple[float, float]:
 
 def view_added() -> str:
     """Both words, the code at the tip of each, and the sums."""
-    turn = math.degrees(inverse_frequencies(HEAD_DIM, device="cpu")[PAIR].item())
+    turn = math.degrees(TURN)
     codes = "".join(
         f'<circle class="rh-p rh-line rh-faint" cx="{x:g}" cy="{y:g}" r="{UNIT}" stroke-dasharray="2 4"></circle>'
         f'<g class="rh-code rh-p" style="--x:{x:g}px;--y:{y:g}px;--o:{ahead * turn - 90:.2f}deg">'

@@ -153,14 +153,15 @@ STYLE = f"""
 .rope-piece text.rp-halo{{font-weight:700;paint-order:stroke;stroke:var(--rh-paper,Canvas);stroke-width:4px}}
 .rope-piece .rp-said{{margin:.4rem 0;font-variant-numeric:tabular-nums}}
 {SHARED}
-.rp-controls{{display:grid;gap:.2rem .8rem}}
-.rp-controls button{{justify-self:start;min-width:5.6em;min-height:2.2em;border:0;border-radius:.5rem;
+.rp-controls{{display:grid;grid-template-columns:auto minmax(0,1fr);align-items:center;gap:.3rem .8rem}}
+.rp-controls>*{{grid-column:1/-1}}.rp-controls>button~*{{grid-column:2}}
+.rp-controls>button{{grid-column:1;min-width:5.6em;min-height:2.2em;border:0;border-radius:.5rem;
 background:var(--rb-q);color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
 .rp-controls label{{display:grid;grid-template-columns:8em minmax(0,1fr) 5em;align-items:center;gap:.6rem;margin:0}}
 .rp-controls input[type=range]{{min-width:0;height:28px;margin:0;accent-color:var(--rb-q)}}
 .rp-now{{font-variant-numeric:tabular-nums}}
 .rp-controls fieldset{{display:flex;flex-wrap:wrap;gap:.3rem .4rem;border:0;margin:0;padding:0}}
-.rp-controls legend{{float:left;flex:0 0 auto;padding:0;margin:.2rem .6rem 0 0;font-size:inherit;width:auto}}
+.rp-controls fieldset>span{{margin:.2rem .6rem 0 0}}
 .rp-controls fieldset label{{display:block;position:relative;border:1px solid;border-radius:.5rem;padding:.15rem .6rem;
 min-height:28px;cursor:pointer}}
 .rp-controls fieldset input{{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;cursor:pointer}}
@@ -175,8 +176,11 @@ min-height:28px;cursor:pointer}}
 .rp-bend{{transition:d .2s linear,opacity .3s}}
 [data-word]{{cursor:grab;touch-action:pan-y;user-select:none}}
 @media (prefers-reduced-motion:reduce){{.rope-piece *{{transition:none!important}}}}
-@media (max-width:600px){{.rp-views svg:not(:only-child){{max-height:16.5rem}}
-.rp-controls{{position:sticky;bottom:0;padding:.3rem 0;background:var(--rh-paper,Canvas)}}}}
+@media (max-width:600px){{.rp-views{{gap:.3rem}}.rp-views svg:not(:only-child){{max-height:15.5rem}}
+.rp-controls{{position:sticky;bottom:0;padding:.3rem 0;background:var(--rh-paper,Canvas)}}
+.rp-controls>button~*~*{{grid-column:1/-1}}
+.rp-controls>label{{grid-template-columns:minmax(0,1fr) auto;gap:0 .6rem}}
+.rp-controls>label input{{grid-area:2/1/auto/-1}}}}
 """
 State = dict[str, dict[str, object]]  # part -> attribute -> value; the attribute "text" is what the part contains
 
@@ -271,7 +275,8 @@ class Piece:
             f'<label><input type="radio" name="{self.name}-{index}"{" checked" * (i == start)} {keys}>{step}</label>'
             for i, step in enumerate(steps)
         )
-        return f"<fieldset><legend>{label}</legend>{choices}</fieldset>"
+        # A <legend> stands beside its buttons in two of three engines.
+        return f'<fieldset aria-label="{label}"><span aria-hidden="true">{label}</span>{choices}</fieldset>'
 
     def tables(self) -> list[tuple[tuple[int, ...], list[tuple[str, str]], list[list[object]]]]:
         """The states, as [sliders, [part, attribute] of each column, rows]: each value once, not for every state."""
@@ -311,6 +316,15 @@ def label(x: float, y: float, text: str = "", *, part: str = "", anchor: str = "
     """A text, which changes if it has a part."""
     moving = f' data-part="{part}"' if part else ""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{moving}>{text}</text>'
+
+
+def colour_key(x: float, y: float, ends: tuple[str, str], colours: list[tuple[str, float]]) -> str:
+    """What the colours of a map mean: a swatch for each (ink, opacity), named at both ends."""
+    swatches = "".join(
+        f'<rect x="{x + 9 * i:g}" y="{y - 10:g}" width="9" height="11" fill="{ink}" fill-opacity="{opacity:g}"></rect>'
+        for i, (ink, opacity) in enumerate(colours)
+    )
+    return label(x - 4, y, ends[0], anchor="end") + swatches + label(x + 9 * len(colours) + 4, y, ends[1])
 
 
 def grip(slider: int, at: str = "M0 0", *, part: str = "", style: str = "") -> str:

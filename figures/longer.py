@@ -132,8 +132,8 @@ def explore_longer() -> Piece:
         for (i, method), (j, factor) in product(enumerate(METHODS), enumerate(FACTORS))
     }
     views = (
-        View("Bars for the turns of 16 pairs, in training and in the longer text.", turns_of_pairs(), (320, 292)),
-        View("The score of q = k against the distance, with the trained part shaded.", PROBE, (320, 292)),
+        View("Bars for the turns of 16 pairs, in training and in the longer text.", turns_of_pairs(), (320, 224)),
+        View("The score of q = k against the distance, with the trained part shaded.", PROBE, (320, 224)),
     )
     said = (
         'Method: <span data-part="method"></span>; read: <span data-part="factor"></span> × the trained length. Pairs '
@@ -152,13 +152,13 @@ def longer_state(method: str, factor: int) -> State:
     score = torch.cos(near[..., None] * scaled).mean((1, 2))
     unseen = (LENGTH * plain < 2 * math.pi) & (factor * scaled > plain * (1 + 1e-9))
     points = [
-        (30 + 280 * x / (8 * LENGTH), 150 - 110 * y) for x, y in zip(distances.tolist(), score.tolist(), strict=True)
+        (30 + 280 * x / (8 * LENGTH), 113 - 81 * y) for x, y in zip(distances.tolist(), score.tolist(), strict=True)
     ]
     return {
         "turns": {"d": bars(factor * LENGTH * scaled)},
         "score": {"d": path(points)},
         "read": {"x": 65, "width": 35 * (factor - 1)},
-        "grip": {"d": f"M{30 + 35 * factor} 240h0"},
+        "grip": {"d": f"M{30 + 35 * factor} 184h0"},
         "unseen": {"text": int(unseen.sum())},
         "method": {"text": method},
         "factor": {"text": factor},
@@ -180,23 +180,23 @@ def turns_of_pairs() -> str:
         f'<path d="M20 {level(1)}H300" stroke="currentColor" stroke-dasharray="4 4"></path>'
         + label(304, level(1) + 4, "1")
         + label(20, 16, "turns of each pair; grey: in training, blue: now")
-        + label(20, 282, "pair 0")
-        + label(300, 282, "pair 15", anchor="end")
+        + label(20, 216, "pair 0")
+        + label(300, 216, "pair 15", anchor="end")
     )
 
 
 PROBE = (
-    '<rect x="30" y="30" width="35" height="230" fill="currentColor" fill-opacity="0.12"></rect>'
-    '<rect y="30" height="230" fill="none" stroke="currentColor" stroke-dasharray="3 4" stroke-opacity="0.6" '
+    '<rect x="30" y="24" width="35" height="170" fill="currentColor" fill-opacity="0.12"></rect>'
+    '<rect y="24" height="170" fill="none" stroke="currentColor" stroke-dasharray="3 4" stroke-opacity="0.6" '
     'data-part="read"></rect>'
-    '<path d="M30 150H310" stroke="currentColor" stroke-opacity="0.4"></path>'
+    '<path d="M30 113H310" stroke="currentColor" stroke-opacity="0.4"></path>'
     + line("score", SCORE_INK)
     + grip(1, part="grip")
     + label(30, 16, "score of q = k, mean over 16 distances")
-    + label(310, 282, "distance; shaded: trained, frame: read", anchor="end")
+    + label(310, 216, "distance; shaded: trained, frame: read", anchor="end")
 )
 
 
 def level(turns: float) -> float:
-    """Height in the drawing: a decade is 45."""
-    return round(150 - 45 * math.log10(turns), 1)
+    """Height in the drawing: a decade is 34."""
+    return round(113 - 34 * math.log10(turns), 1)

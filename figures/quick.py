@@ -1,12 +1,12 @@
 """Figures of the page RoPE in five minutes."""
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyBboxPatch
 
-from figures.rotation import arrow, plane, turn
+from figures.rotation import two_words
 from figures.style import KEY, OTHER, QUERY, SCORE, on_phone, sheet, styled
+from figures.words import DISTANCE
 
 BOXES = {  # name: (text, x, y, colour)
     "words": ("words\n(no position)", -0.2, 1.0, None),
@@ -27,42 +27,29 @@ HALF_WIDTH, HALF_HEIGHT = 0.36, 0.28
 
 
 @styled
-def draw_idea(*, places: tuple[tuple[int, int], ...] = ((2, 0), (5, 3), (8, 6)), theta: float = np.pi / 9) -> Figure:
-    """A text with two words marked, and their query and key turned by the positions: always two words apart."""
-    q, k = np.exp(0.35j), 0.8 * np.exp(0.75j)
+def draw_idea(*, places: tuple[int, ...] = (0, 3, 6)) -> Figure:
+    """A text with "red" and "car", and their key and query turned by the positions: always two words apart."""
     figure = sheet(2.9, 7.6)
     if on_phone():
         texts, planes = figure.subplots(2 * len(places), 1, height_ratios=(1, 5) * len(places)).reshape(-1, 2).T
     else:
         texts, planes = figure.subplots(2, len(places), height_ratios=(1, 6))
-    for text, ax, (m, n) in zip(texts, planes, places, strict=True):
-        text_row(text, {m: ("q", QUERY), n: ("k", KEY)})
-        plane(ax, 1.3)
-        ends = turn(q, m, theta), turn(k, n, theta)
-        for start, end, colour, name in zip((q, k), ends, (QUERY, KEY), "qk", strict=True):
-            arrow(ax, start, colour, faint=True)
-            arrow(ax, end, colour)
-            ax.annotate(f"${name}$", (1.17 * end.real, 1.17 * end.imag), ha="center", va="center", color=colour)
-        between = np.exp(1j * np.linspace(np.angle(ends[1]), np.angle(ends[1]) + angle_between(*ends), 60))
-        ax.plot(0.4 * between.real, 0.4 * between.imag, color=SCORE)
+    for text, ax, n in zip(texts, planes, places, strict=True):
+        text_row(text, n)
+        two_words(ax, n + DISTANCE, n)
     return figure
 
 
-def angle_between(y: complex, x: complex) -> float:
-    """By how much y is turned past x, between -pi and pi."""
-    return float(np.angle(y / x))
-
-
-def text_row(ax: Axes, marked: dict[int, tuple[str, str]], length: int = 9) -> None:
-    """A row of words as boxes, some of them with a letter in its colour."""
-    ax.set(xlim=(-0.6, length - 0.4), ylim=(-0.6, 1.4), aspect="equal")
+def text_row(ax: Axes, first: int, length: int = 9) -> None:
+    """A row of places; "red" stands at the first one given, and "car" two behind it, in their colours."""
+    ax.set(xlim=(-0.6, length - 0.4), ylim=(-1.3, 0.7))
     ax.axis("off")
+    ax.axhline(-0.5, color="0.5", linewidth=0.7)
+    words = {first: ("red", KEY), first + 1: ("toy", "0.5"), first + DISTANCE: ("car", QUERY)}
     for place in range(length):
-        letter, colour = marked.get(place, ("", "0.5"))
-        box = Rectangle((place - 0.4, -0.4), 0.8, 0.8, fill=False, edgecolor=colour, linewidth=1.5 if letter else 0.7)
-        ax.add_patch(box)
-        ax.text(place, 0, f"${letter}$" if letter else "", ha="center", va="center", color=colour)
-        ax.text(place, 0.95, str(place), ha="center", va="center", fontsize=8, color=colour if letter else "0.5")
+        word, colour = words.get(place, ("·", "0.5"))
+        ax.text(place, 0, word, ha="center", va="center", fontsize=8, color=colour)
+        ax.text(place, -1, str(place), ha="center", va="center", fontsize=8, color=colour)
 
 
 @styled

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, Rectangle
-from torch import Tensor
+from matplotlib.patches import Circle, Rectangle, Wedge
 
 from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, State, View, grip, label, minus, path, pointer
 from figures.style import (
@@ -27,7 +26,8 @@ from figures.style import (
     signed,
     styled,
 )  # fmt: skip
-from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
+from figures.words import CAR, RED, TURN, rotated
+from rope_lib import inverse_frequencies
 from rope_lib.theory.matrices import rotation_matrix
 
 
@@ -37,33 +37,30 @@ def turn(vector: complex, steps: float, theta: float) -> complex:
 
 
 @styled
-def draw_relative_angle(
-    *, positions: tuple[tuple[int, int], ...] = ((3, 1), (6, 4)), theta: float = np.pi / 9, angle: float = 0.35
-) -> Figure:
+def draw_relative_angle(*, positions: tuple[tuple[int, int], ...] = ((3, 1), (6, 4))) -> Figure:
     """The same q and k at two pairs of positions with the same distance: everything turns, the angle between stays."""
-    q, k = np.exp(1j * angle), 0.8 * np.exp(1j * (angle + 0.3))
     figure = sheet(3.3, 6.6)
     for ax, (m, n) in zip(panels(figure, len(positions)), positions, strict=True):
-        plane(ax, 1.25)
-        for vector, steps, colour, name in ((q, m, QUERY, "q"), (k, n, KEY, "k")):
-            arrow(ax, vector, colour, faint=True)
-            turned = turn(vector, steps, theta)
-            arrow(ax, turned, colour)
-            beside = 20 if name == "q" else 40  # points: the name of the shorter one stands outside the circle, too
-            ax.annotate(
-                f"$f({name}, {steps})$",
-                (turned.real, turned.imag),
-                xytext=(beside * turned.real / abs(turned), 0.7 * beside * turned.imag / abs(turned)),
-                textcoords="offset points",
-                ha="center",
-                va="center",
-                color=colour,
-            )
-        ends = np.angle([turn(k, n, theta), turn(q, m, theta)])
-        arc = 0.35 * np.exp(1j * np.linspace(ends[0], ends[0] + (ends[1] - ends[0]) % (2 * np.pi), 60))
-        ax.plot(arc.real, arc.imag, color=SCORE)
+        two_words(ax, m, n, (f"$f(q, {m})$", f"$f(k, {n})$"), beyond=0.55)
         ax.set_title(f"$m = {m},\\ n = {n},\\ m - n = {m - n}$")
     return figure
+
+
+def two_words(ax: Axes, m: int, n: int, names: tuple[str, str] = ("$q$", "$k$"), *, beyond: float = 0.3) -> None:
+    """The circle of the first page: "car" at m and "red" at n, thin as they were, thick as they are turned."""
+    reach = abs(complex(*CAR)) + 1.7 * beyond
+    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    ax.axis("off")
+    places = (complex(*CAR), m, QUERY), (complex(*RED), n, KEY)
+    for (word, steps, colour), name in zip(places, names, strict=True):
+        ax.add_patch(Circle((0, 0), abs(word), fill=False, edgecolor="0.5", linewidth=0.8, linestyle=":"))
+        ax.plot([0, word.real], [0, word.imag], color=colour, linewidth=1, alpha=0.5)
+        end = turn(word, steps, TURN)
+        arrow(ax, end, colour)
+        end *= 1 + beyond / abs(end)
+        ax.text(end.real, end.imag, name, ha="center", va="center", color=colour)
+    first, last = (np.degrees(np.angle(word)) + steps * np.degrees(TURN) for word, steps, _ in places[::-1])
+    ax.add_patch(Wedge((0, 0), 0.55, first, last, facecolor=SCORE, alpha=0.35))
 
 
 @styled
@@ -240,8 +237,7 @@ def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> Non
 
 # -- The piece: a query and a key that turn ----------------------------------------------------------------------------
 
-STEP = math.pi / 9  # rad per token
-Q, K = (complex(length * np.exp(1j * angle)) for length, angle in ((1.0, 0.35), (0.8, 0.65)))
+UNIT = 112 / abs(complex(*CAR))  # pixels for 1
 
 
 def explore_rotation() -> Piece:
@@ -253,64 +249,62 @@ def explore_rotation() -> Piece:
             "Two arrows from the centre of a circle, query and key, with their earlier positions behind them and the "
             "angle between them.",
             two_hands(),
+            (320, 270),
         ),
         View(
             "The score against the distance, a cosine, with a dot at the present distance.",
             score_curve(distances),
-            (320, 290),
+            (320, 216),
         ),
     )
     said = (
-        'Query at m = <span data-part="m"></span>, key at n = <span data-part="n"></span>, distance '
+        '“car” asks at m = <span data-part="m"></span>, “red” answers at n = <span data-part="n"></span>, distance '
         '<b data-part="distance"></b>: the angle from key to query is <b data-part="degree"></b>, the score '
         '<b data-part="score"></b>.'
     )
-    sliders = (("shift both: n", tuple(map(str, shifts)), 2), ("distance m\xa0−\xa0n", tuple(map(str, distances)), 2))
+    sliders = (("shift both: n", tuple(map(str, shifts)), 3), ("distance m\xa0−\xa0n", tuple(map(str, distances)), 2))
     return Piece("rotation", said, views, sliders, states, play=0, pace=700)
-
-
-def turned(vector: complex, positions: Tensor) -> Tensor:
-    """(positions, 2) the vector at these positions."""
-    tables = cos_sin(positions, torch.tensor([STEP], dtype=torch.float64), dtype=torch.float64)
-    pair = torch.tensor([vector.real, vector.imag], dtype=torch.float64)
-    return apply_rotary_emb(pair.expand(len(positions), 2), *tables, interleaved=True)
 
 
 def rotation_state(n: int, distance: int) -> State:
     """The key at n and the query at n + distance."""
     m = n + distance
-    score = (turned(Q, torch.tensor([m])) * turned(K, torch.tensor([n]))).sum().item()
-    query, key = np.angle(Q) + m * STEP, np.angle(K) + n * STEP
+    score = (rotated(CAR, torch.tensor([m])) * rotated(RED, torch.tensor([n]))).sum().item()
+    query, key = np.angle(complex(*CAR)) + m * TURN, np.angle(complex(*RED)) + n * TURN
     between = query - key
-    arc = [(34 * math.cos(a), -34 * math.sin(a)) for a in (between * i / 16 for i in range(17))]
+    wedge = [(0, 0), *((34 * math.cos(a), -34 * math.sin(a)) for a in (between * i / 24 for i in range(25)))]
     degrees = minus(f"{math.degrees(between):.0f}°")
     return {
         "query": {"style": f"--a:{-math.degrees(query):.1f}deg;--g:{min(m, 4)}"},
         "key": {"style": f"--a:{-math.degrees(key):.1f}deg;--g:{min(n, 4)}"},
-        "arc": {"d": path(arc)},
+        "wedge": {"d": path(wedge)},
         "turn": {"style": f"--a:{-math.degrees(key):.1f}deg"},
         "degrees": {"style": f"--a:{-math.degrees(key + between / 2):.1f}deg;--l:{54 if abs(between) > 0.6 else 80}"},
         "angle": {"text": degrees},
-        "dot": {"style": f"--x:{44 + 42 * distance};--y:{190 - 160 * score:.1f}"},
+        "dot": {"style": f"--x:{44 + 42 * distance};--y:{112 - 34 * score:.1f}"},
         "q": {"text": m},
         "k": {"text": n},
         "m": {"text": m},
         "n": {"text": n},
         "distance": {"text": distance},
         "degree": {"text": degrees},
-        "score": {"text": minus(f"{score:.3f}")},
+        "score": {"text": minus(f"{score:.2f}")},
     }
 
 
 def two_hands() -> str:
     """The circles, the hands, and the angle between them."""
+    lengths = [UNIT * abs(complex(*word)) for word in (CAR, RED)]
     return (
-        '<g transform="translate(160 150)"><circle r="120" fill="none" stroke="currentColor" opacity=".3"></circle>'
-        '<circle r="96" fill="none" stroke="currentColor" opacity=".3" stroke-dasharray="2 4"></circle>'
-        + hand("key", "k", 96, KEY_INK, slider=0)
-        + hand("query", "q", 120, QUERY_INK, slider=1)
-        + f'<g class="rp-turn" data-part="turn"><path class="rp-bend" fill="none" stroke="{SCORE_INK}" '
-        'stroke-width="4" data-part="arc"></path></g><g class="rp-tip" data-part="degrees">'
+        '<g transform="translate(160 138)">'
+        + "".join(
+            f'<circle r="{radius:.0f}" fill="none" stroke="currentColor" opacity=".45" stroke-dasharray="2 4"></circle>'
+            for radius in lengths
+        )
+        + f'<g class="rp-turn" data-part="turn"><path fill="{SCORE_INK}" opacity=".35" data-part="wedge"></path></g>'
+        + hand("key", "k", lengths[1], KEY_INK, slider=0)
+        + hand("query", "q", lengths[0], QUERY_INK, slider=1)
+        + '<g class="rp-tip" data-part="degrees">'
         f'<text class="rp-halo" text-anchor="middle" dominant-baseline="central" style="fill:{SCORE_INK}" '
         'data-part="angle"></text></g></g>'
     )
@@ -318,7 +312,7 @@ def two_hands() -> str:
 
 def hand(part: str, letter: str, length: float, colour: str, slider: int) -> str:
     """An arrow with its letter, by which it can be dragged, and up to four earlier ones behind it."""
-    back = math.degrees(STEP)
+    back = math.degrees(TURN)
     ghosts = "".join(
         f'<path stroke="{colour}" stroke-width="2" transform="rotate({back * i:.0f})" d="M0 0H{length:g}" '
         f'style="opacity:calc(clamp(0,var(--g) - {i - 1},1)*{0.5 - 0.1 * i:.1f})"></path>'
@@ -336,17 +330,15 @@ def hand(part: str, letter: str, length: float, colour: str, slider: int) -> str
 def score_curve(distances: range) -> str:
     """Scores against the distance, with a dot at one."""
     fine = torch.arange(0, 8 * len(distances) - 7, dtype=torch.float64) / 8
-    scores = (turned(Q, fine) * torch.tensor([K.real, K.imag])).sum(-1).tolist()
-    points = [(44 + 42 * x, 190 - 160 * y) for x, y in zip(fine.tolist(), scores, strict=True)]
+    scores = (rotated(CAR, fine) * torch.tensor(RED)).sum(-1).tolist()
+    points = [(44 + 42 * x, 112 - 34 * y) for x, y in zip(fine.tolist(), scores, strict=True)]
     return (
-        '<path d="M44 24V244H310" fill="none" stroke="currentColor"></path>'
-        '<path d="M44 190H310" stroke="currentColor" stroke-dasharray="2 4"></path>'
+        '<path d="M44 16V206" stroke="currentColor"></path><path d="M44 112H310" stroke="currentColor"></path>'
         f'<path fill="none" stroke="{SCORE_INK}" stroke-width="2.5" d="{path(points)}"></path>'
-        + "".join(label(44 + 42 * x, 262, str(x), anchor="middle") for x in distances)
-        + label(38, 194, "0", anchor="end")
-        + label(38, 66, "0.8", anchor="end")
-        + label(50, 16, "score")
-        + label(310, 282, "distance m − n", anchor="end")
+        + "".join(label(44 + 42 * x, 130, str(x), anchor="middle") for x in distances[1:])
+        + "".join(label(38, 116 - 34 * score, minus(str(score)), anchor="end") for score in (-2, 0, 2))
+        + label(50, 12, "score")
+        + label(310, 102, "distance m − n", anchor="end")
         + f'<g class="rp-move" data-part="dot"><circle r="7" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
         f'stroke-width="2"></circle>{grip(1)}</g>'
     )
@@ -379,8 +371,8 @@ def explore_blocks() -> Piece:
     brackets = '<path d="M32 8H24V184H32M288 8H296V184H288" fill="none" stroke="currentColor" stroke-width="2"></path>'
     discs = "".join(
         f'<g transform="translate({95 + 130 * pair} 252)">'
-        '<circle r="50" fill="none" stroke="currentColor" opacity=".4"></circle>'
-        f'<path d="M0 0H50" stroke="{colour}" stroke-dasharray="3 4"></path>'
+        '<circle r="50" fill="none" stroke="currentColor" opacity=".45" stroke-dasharray="2 4"></circle>'
+        f'<path d="M0 0H50" stroke="{colour}" opacity=".4" stroke-width="1.5"></path>'
         f'<g class="rp-turn" data-part="hand{pair}">{pointer(50, colour)}{grip(0, "M50 0")}</g>'
         f'<text y="70" text-anchor="middle">pair {pair}: <tspan data-part="turned{pair}"></tspan></text></g>'
         for pair, colour in enumerate(colours)

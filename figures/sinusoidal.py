@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, Piece, State, View, label, minus, pointer
+from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, Piece, State, View, colour_key, label, minus, pointer
 from figures.style import BLUE, GREEN, MAP, OTHER, SIGNED, VERMILLION, frame, panels, sheet, signed, styled
 from lab.similarity import closest_codes
 from rope_lib import inverse_frequencies
@@ -136,7 +136,7 @@ def explore_code() -> Piece:
     views = (
         View("Heat map of 32 sinusoidal codes of 16 numbers with a cursor.", code_map(codes), (320, 290)),
         View("The code at the cursor as 16 bars, and its 8 pairs as clock hands of different speed.",
-             bars_and_hands(dim // 2), (320, 296)),
+             bars_and_hands(dim // 2), (320, 290)),
     )  # fmt: skip
     said = (
         'Position <b data-part="m"></b>: the fast hand of pair 0 stands at sine <b data-part="first"></b>. Each pair '
@@ -171,7 +171,8 @@ def code_map(codes: list[list[float]], levels: int = 8) -> str:
         cells
         + '<rect x="22" width="292" height="8" fill="none" stroke="currentColor" stroke-width="2" data-part="cursor">'
         + "</rect>"
-        + label(168, 282, "number of the code", anchor="middle")
+        + label(24, 282, "number of the code")
+        + colour_key(222, 282, ("−1", "1"), [(KEY_INK if v < 0 else QUERY_INK, abs(v) / 4) for v in range(-4, 5)])
         + f'<g transform="translate(14 138) rotate(-90)">{label(0, 0, "position, downwards", anchor="middle")}</g>'
     )
 
@@ -179,10 +180,10 @@ def code_map(codes: list[list[float]], levels: int = 8) -> str:
 def bars_and_hands(pairs: int) -> str:
     """The code as bars, and below them its pairs as clock hands."""
     hands = "".join(
-        f'<g transform="translate({51 + 72 * (pair % 4)} {172 + 78 * (pair // 4)})">'
-        '<circle r="27" fill="none" stroke="currentColor" opacity=".4"></circle>'
-        f'<g class="rp-turn" data-part="hand{pair}">{pointer(27, OTHER_INK)}</g>'
-        f'<text y="43" text-anchor="middle">pair {pair}</text></g>'
+        f'<g transform="translate({51 + 72 * (pair % 4)} {172 + 72 * (pair // 4)})">'
+        '<circle r="25" fill="none" stroke="currentColor" opacity=".4"></circle>'
+        f'<g class="rp-turn" data-part="hand{pair}">{pointer(25, OTHER_INK)}</g>'
+        f'<text y="41" text-anchor="middle">pair {pair}</text></g>'
         for pair in range(pairs)
     )
     return (

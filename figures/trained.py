@@ -140,7 +140,7 @@ def draw_energy() -> Figure:
     shares = energies(model, texts[:, :128])
     figure = sheet(2.8)
     ax = figure.subplots()
-    image = ax.imshow(shares.flatten(0, 1), vmin=0, aspect="auto")
+    image = ax.imshow(shares.flatten(0, 1).round(decimals=4), vmin=0, aspect="auto")  # the same on each machine
     layers, heads, pairs = shares.shape
     for layer in range(1, layers):
         ax.axhline(layer * heads - 0.5, color="white", linewidth=1)

@@ -11,6 +11,7 @@ import torch
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.patches import Wedge
 from matplotlib.text import Text
 
 import figures.decay
@@ -373,18 +374,20 @@ def test_angle_errors_are_those_measured():
 
 
 def test_relative_angle_shows_one_angle_twice():
-    arcs = [ax.lines[-1].get_xydata() for ax in axes(figures.rotation.draw_relative_angle())]
-    spans = [np.angle(complex(*arc[-1]) / complex(*arc[0])) for arc in arcs]
-    # q is 0.3 rad behind k, and m - n = 2 steps of pi / 9.
-    assert spans == pytest.approx([2 * math.pi / 9 - 0.3] * 2, abs=1e-12)
-    tips = [
-        [note.xy for note in ax.texts if note.get_text().startswith("$f")]
-        for ax in axes(figures.rotation.draw_relative_angle())
-    ]
-    for (m, n), (tip_q, tip_k) in zip(((3, 1), (6, 4)), tips, strict=True):
-        q, k = (np.exp(1j * 0.35), 0.8 * np.exp(1j * 0.65))
-        assert complex(*tip_q) == pytest.approx(q * np.exp(1j * m * math.pi / 9))
-        assert complex(*tip_k) == pytest.approx(k * np.exp(1j * n * math.pi / 9))
+    for ax, (m, n) in zip(axes(figures.rotation.draw_relative_angle()), ((3, 1), (6, 4)), strict=True):
+        assert_shows_both_words(ax, m, n)
+        assert {text.get_text() for text in ax.texts} >= {f"$f(q, {m})$", f"$f(k, {n})$"}
+
+
+def assert_shows_both_words(ax, m, n):
+    speed = reference.inverse_frequency(3, 128)
+    q, k = ((1.8 + 0.4j) * np.exp(1j * m * speed), (1.2 + 0.8j) * np.exp(1j * n * speed))
+    assert [complex(*note.xy) for note in ax.texts if not note.get_text()] == pytest.approx([q, k])
+    assert [complex(*line.get_xydata()[1]) for line in ax.lines] == [1.8 + 0.4j, 1.2 + 0.8j]
+    of_q, of_k, wedge = sorted(ax.patches, key=lambda patch: isinstance(patch, Wedge) or -patch.get_radius())
+    assert (of_q.get_radius(), of_k.get_radius()) == pytest.approx((abs(q), abs(k)))
+    for end, angle in ((k, wedge.theta1), (q, wedge.theta2)):
+        assert np.exp(1j * math.radians(angle)) == pytest.approx(end / abs(end))
 
 
 def test_solutions():
@@ -619,11 +622,11 @@ def test_the_narrow_entry_points_stay_on_the_page():
 
 
 def test_the_idea_shows_one_angle_three_times():
-    figure = figures.quick.draw_idea(places=((2, 0), (5, 3)), theta=0.4)
-    arcs = [ax.lines[-1].get_xydata() for ax in figure.axes[2:]]
-    angles = [np.angle(complex(*arc[-1]) / complex(*arc[0])) for arc in arcs]
-    assert angles == pytest.approx([2 * 0.4 + 0.35 - 0.75] * 2, abs=1e-12)
-    assert [[text.get_text() for text in ax.texts].index("$q$") // 2 for ax in figure.axes[:2]] == [2, 5]
+    rows, planes = np.split(np.array(figures.quick.draw_idea(places=(0, 3)).axes), 2)
+    for row, ax, n in zip(rows, planes, (0, 3), strict=True):
+        words = [text.get_text() for text in row.texts[::2]]
+        assert (words.index("red"), words.index("car")) == (n, n + 2)
+        assert_shows_both_words(ax, n + 2, n)
 
 
 def test_values_are_not_turned_where_rope_sits():

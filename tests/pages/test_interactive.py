@@ -9,6 +9,7 @@ from itertools import pairwise, product
 
 import pytest
 
+from figures import hero
 from figures.decay import COLUMNS, LEFT, REACH
 from figures.files import functions
 from figures.interactive import SCRIPT, chain, packed_chain
@@ -17,6 +18,7 @@ from rope_lib.theory import reference
 from tests import oracles
 from tests.pages.conftest import Visit
 
+CAR, RED, SPEED = 1.8 + 0.4j, 1.2 + 0.8j, 10000 ** (-6 / 128)
 PIECES = {name: explore() for name, explore in functions("explore_").items()}
 pieces = pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
 playing = pytest.mark.parametrize("piece", [piece for piece in PIECES.values() if piece.play is not None], ids=repr)
@@ -108,22 +110,28 @@ def test_shifting_both_keeps_angle_and_score():
     states = PIECES["rotation"].states
     for n, distance in product(range(12), range(7)):
         state, first = states[n, distance], states[0, distance]
-        for part in ("score", "angle", "degree", "dot", "arc"):
+        for part in ("score", "angle", "degree", "dot", "wedge"):
             assert state[part] == first[part]
-        angle = 0.35 - 0.65 + distance * math.pi / 9
-        assert number(state["score"]["text"]) == pytest.approx(0.8 * math.cos(angle), abs=0.00051)
+        angle = cmath.phase(CAR) - cmath.phase(RED) + distance * SPEED
+        score = abs(CAR) * abs(RED) * math.cos(angle)
+        assert number(state["score"]["text"]) == pytest.approx(score, abs=0.0051)
         assert number(state["angle"]["text"].removesuffix("°")) == pytest.approx(math.degrees(angle), abs=0.51)
-        assert variable(state["dot"]["style"], "y") == pytest.approx(190 - 128 * math.cos(angle), abs=0.051)
-        for part, a, place in (("query", 0.35, n + distance), ("key", 0.65, n)):
-            turned = -math.degrees(a) - 20 * place
+        assert variable(state["dot"]["style"], "y") == pytest.approx(112 - 34 * score, abs=0.051)
+        for part, word, place in (("query", CAR, n + distance), ("key", RED, n)):
+            turned = -math.degrees(cmath.phase(word) + SPEED * place)
             assert variable(state[part]["style"], "a") == pytest.approx(turned, abs=0.051)
     assert len({state["dot"]["style"] for state in states.values()}) == 7
 
 
-def test_the_arc_goes_from_key_to_query():
+def test_the_wedge_goes_from_key_to_query():
     for distance in range(7):
-        *_, x, y = numbers(PIECES["rotation"].states[0, distance]["arc"]["d"])
-        assert math.atan2(-y, x) == pytest.approx(0.35 - 0.65 + distance * math.pi / 9, abs=0.01)
+        *_, x, y = numbers(PIECES["rotation"].states[0, distance]["wedge"]["d"])
+        between = cmath.rect(1, cmath.phase(CAR) - cmath.phase(RED) + distance * SPEED)
+        assert complex(x, -y) / abs(complex(x, y)) == pytest.approx(between, abs=0.01)
+
+
+def test_the_piece_shows_the_score_of_the_first_page():
+    assert {PIECES["rotation"].states[n, 2]["score"]["text"] for n in range(12)} == {hero.state(3).score_rotated}
 
 
 def test_blocks_are_the_plain_loop():
@@ -180,7 +188,7 @@ def test_the_corners_of_the_chain_are_the_partial_sums():
         assert number(state["bound"]["text"]) == pytest.approx(mean, abs=0.0051)
         assert state["ring"]["r"] == pytest.approx(240 * mean, abs=0.51)
         share = mean / float(state["start"]["text"])
-        assert state["dot"]["cy"] == pytest.approx(480 - 420 * share, abs=0.51)
+        assert state["dot"]["cy"] == pytest.approx(324 - 276 * share, abs=0.51)
         zoom = variable(state["zoom"]["style"], "z")
         assert max(map(abs, sums)) * zoom <= dim // 2 + 1e-6  # it fits
 
@@ -214,11 +222,11 @@ def test_the_band_holds_the_curve_at_every_whole_distance():
         at = min(COLUMNS - 1, int(COLUMNS * math.log10(distance) / math.log10(REACH)))
         share = sum(map(abs, oracles.partial_sums(distance, dim, base))) / 8 / start
         _, top, bottom = columns[at]
-        assert top - 0.26 <= 240 - 210 * share <= bottom + 0.26
-        seen.setdefault(at, []).append(240 - 210 * share)
+        assert top - 0.26 <= 162 - 138 * share <= bottom + 0.26
+        seen.setdefault(at, []).append(162 - 138 * share)
     x, top, bottom = columns[-1]  # no wider than the values that it holds
     every = range(math.ceil(REACH ** ((COLUMNS - 1) / COLUMNS)), REACH + 1)
-    values = [240 - 210 * sum(map(abs, oracles.partial_sums(d, dim, base))) / 8 / start for d in every]
+    values = [162 - 138 * sum(map(abs, oracles.partial_sums(d, dim, base))) / 8 / start for d in every]
     assert top >= min(values) - 1
     assert bottom <= max(values) + 1
     assert x == pytest.approx(LEFT + 2 * COLUMNS - 1)
@@ -318,6 +326,8 @@ def test_it_reads_on_a_phone(piece, scheme, browser, tmp_path):
             "all => all.map(one => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a)"
         )
         assert all(abs(size) >= 11 for size in sizes if abs(size) > 1)  # a text turned upright has a = 0
+        ends = [visit.page.locator(part).last.bounding_box() for part in (".rp-views", ".rp-controls")]
+        assert ends[1]["y"] + ends[1]["height"] - ends[0]["y"] <= 684  # what a screen of 740 has below the bar
 
 
 @pieces
@@ -373,7 +383,7 @@ def test_the_drawn_arrows_keep_their_angle(browser, tmp_path):
             "all => all.map(one => { const m = one.getScreenCTM(); return Math.atan2(-m.b, m.a); })"
         )
         apart.append((query - k) % (2 * math.pi))
-    assert apart == pytest.approx([0.35 - 0.65 + 2 * math.pi / 9] * 3, abs=0.01)
+    assert apart == pytest.approx([cmath.phase(CAR) - cmath.phase(RED) + 2 * SPEED] * 3, abs=0.01)
 
 
 def test_words_can_be_dragged(browser, tmp_path):

@@ -129,7 +129,7 @@ def test_the_code_stays_and_nothing_of_a_covered_output_is_read_aloud(browser, h
         output = cell.locator(".cell_output")
         assert output.aria_snapshot() == '- button "What will come out? Show"'
         cell.get_by_role("button", name="What will come out? Show").click()
-        assert "m = 3, n = 1: 1.1116" in output.aria_snapshot()
+        assert "m = 3, n = 1: 1.5884" in output.aria_snapshot()
 
 
 def test_each_is_shown_by_keyboard_alone(browser, html):
