@@ -284,6 +284,13 @@ def test_each_piece_is_served_alone(browser, html):
             assert drawing["height"] > 200, name
             assert all(url.startswith(("file:", "data:")) for url in visit.requests), name
             assert visit.complaints == []
+            visit.page.set_viewport_size({"width": 740, "height": 360})  # a phone on its side
+            assert visit.page.evaluate("document.documentElement.scrollHeight") <= 360, name
+            sizes = visit.page.locator("svg text").evaluate_all(
+                "all => all.filter(one => one.textContent.trim()).map(one => "
+                "parseFloat(getComputedStyle(one).fontSize) * Math.hypot(one.getScreenCTM().a, one.getScreenCTM().b))"
+            )
+            assert min(sizes) >= 10, name
 
 
 # -- What the page says ------------------------------------------------------------------------------------------------
