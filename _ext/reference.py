@@ -1,5 +1,6 @@
 """The reference, by sphinx.ext.autodoc with torch mocked; here is how the docstrings' Markdown is read."""
 
+import inspect
 import re
 
 from sphinx.application import Sphinx
@@ -10,8 +11,18 @@ def read_markdown(app: Sphinx, what: str, name: str, obj: object, options: objec
     lines[:] = [line if line.lstrip().startswith(">>>") else re.sub(r"\|", r"\\|", line) for line in lines]
 
 
+def own_signature(app: Sphinx, what: str, name: str, obj: object, *rest: object) -> tuple[str, str] | None:
+    """A class of ours upon one of torch's, which is mocked, says itself what it takes."""
+    if what == "class" and inspect.isfunction(vars(obj).get("__init__")):
+        _, *others = inspect.signature(obj.__init__).parameters.values()
+        bare = [one.replace(annotation=inspect.Parameter.empty) for one in others]
+        return str(inspect.Signature(bare)), ""
+    return None
+
+
 def setup(app: Sphinx) -> None:
     """Connect the part."""
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.napoleon")
     app.connect("autodoc-process-docstring", read_markdown)
+    app.connect("autodoc-process-signature", own_signature)

@@ -23,7 +23,8 @@ from rope_lib.theory import reference
 from tests.conftest import ROOT
 
 
-@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [2, 3])
 def test_sharded_over_processes_is_one_process(processes):
     """Forward and backward; the program itself compares and fails."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]

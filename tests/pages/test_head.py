@@ -1,10 +1,8 @@
 """The head of a page: what it says of itself, what it loads and when, and where its links and buttons lead."""
 
-import gzip
 import re
 from html.parser import HTMLParser
-from pathlib import Path
-from urllib.parse import unquote, urldefrag, urlparse
+from urllib.parse import unquote, urldefrag
 
 import head
 import pytest
@@ -121,18 +119,6 @@ def test_every_icon_of_the_pages_is_drawn(html):
                 for name in re.findall(r"fa-[\w-]+", names)} - {"fa-solid", "fa-lg"}  # fmt: skip
         assert used <= drawn, path.name
         assert "fontawesome.js" not in page, path.name
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_the_first_load_is_light(name, browser):
-    """All that is asked for until the page is whole, compressed as a host on the web does; pictures are in the page."""
-    with Visit(browser, name, width=412) as visit:
-        visit.page.wait_for_timeout(200)
-        files = {Path(unquote(urlparse(url).path)) for url in visit.requests if url.startswith("file:")}
-    weights = {path.name: len(gzip.compress(path.read_bytes())) for path in files}
-    print(f"{name}: {len(weights)} files, {sum(weights.values())} bytes")
-    assert sum(weights.values()) <= (160_000 if "index" in name else 300_000), weights
-    assert len(weights) <= 20, weights
 
 
 @pytest.mark.parametrize("name", [*PAGES, "search.html"])

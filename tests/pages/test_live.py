@@ -24,9 +24,8 @@ def formula(place):
     return place.locator("math").first.evaluate("node => node.outerHTML")
 
 
-@pytest.mark.parametrize(
-    "stem", [pytest.param("04_rope_from_complex_numbers", marks=pytest.mark.slow), "05_rotation_matrix"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("stem", ["04_rope_from_complex_numbers", "05_rotation_matrix"])
 def test_proofs_run_in_the_page(stem, browser, served):
     address, asked = served
     asked.clear()

@@ -23,6 +23,7 @@ def test_reference_page_has_every_public_name(html):
     assert len(described) == len(set(described))
     assert {name for name in described if "." not in name} == public
     assert "RotaryEmbedding.forward" in described
+    assert "RotaryEmbedding(rotary_dim=None,*,interleaved,base=None" in re.sub(r"<.*?>|\s", "", page)
 
 
 def test_an_entry_reads_markdown_and_leaves_examples_alone():

@@ -112,6 +112,7 @@ def test_a_downloaded_chapter_carries_the_code_of_today(stem, html):
     assert old == []
 
 
+@pytest.mark.slow
 def test_a_downloaded_chapter_imports_what_it_carries_and_leaves_nothing_behind(html, tmp_path):
     notebook = nbformat.read(html / "_sources" / "chapters" / "05_rotation_matrix.ipynb", as_version=4)
     ours = "n.split('.')[0] in ('rope_lib', 'figures', 'lab')"
