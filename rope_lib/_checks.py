@@ -149,7 +149,7 @@ def _is_distributed(x: Tensor) -> bool:
 def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
     if x.dtype not in FLOATS:
         raise TypeError(f"{name} has dtype {x.dtype}; it must be float32, float64, bfloat16 or float16")
-    if len({_is_distributed(tensor) for tensor in (x, cos, sin)}) > 1:
+    if not type(x) is type(cos) is type(sin) and len({_is_distributed(tensor) for tensor in (x, cos, sin)}) > 1:
         raise TypeError(
             f"{name} is a {type(x).__name__}, cos a {type(cos).__name__}, sin a {type(sin).__name__}; of DTensors all "
             "three must be some, e.g. distribute_tensor(cos, mesh, [Replicate()])"
