@@ -61,6 +61,7 @@ def draw_binary_clock(*, length: int = 32, bits: int = 5) -> Figure:
     for ax, values, title in zip(figure.subplots(2, 1, sharex=True), (digits, waves), ("digit", "wave"), strict=True):
         ax.imshow(values.T, cmap=MAP, aspect="auto", vmin=0, vmax=1)
         ax.set(ylabel=title, yticks=range(bits), yticklabels=[f"{2**b}s" for b in range(bits)])
+        frame(ax)
     ax.set_xlabel("position $m$ (tokens)")
     return figure
 

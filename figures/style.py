@@ -17,11 +17,10 @@ from figures.palette import HUES
 WIDTH, NARROW_WIDTH = 6.4, 3.4  # inches; every figure has the first width, and a second form for phones
 BLUE, VERMILLION, GREEN, PURPLE, _ = (hue.line for hue in HUES.values())
 QUERY, KEY, SCORE, OTHER = BLUE, VERMILLION, GREEN, PURPLE  # the same quantity has the same colour in the whole book
-DARK = "#010101"  # on light cells of a map; black itself would turn white with a dark theme
 GREY = HUES["grey"].text
 
-# Signed quantities: zero is the page itself, light or dark. What cannot be negative has the other map.
-MAP = "viridis"
+# Zero is the page itself, light or dark. What cannot be negative has the first map, signed quantities the second.
+MAP = LinearSegmentedColormap.from_list("share", [to_rgba(HUES["green"].text, 0), to_rgba(HUES["green"].text)])
 SIGNED = LinearSegmentedColormap.from_list(
     "signed",
     [(0, to_rgba(VERMILLION)), (0.5, to_rgba(VERMILLION, 0)), (0.5, to_rgba(BLUE, 0)), (1, to_rgba(BLUE))],
@@ -41,7 +40,6 @@ STYLE = {
     "axes.grid": False,
     "lines.linewidth": 1.5,
     "image.interpolation": "none",
-    "image.cmap": MAP,
     "svg.hashsalt": "rotate",
     "svg.fonttype": "none",  # text is text: a changed label is a changed line, in the font that the page brings
     "font.family": "DejaVu Sans",
@@ -83,7 +81,7 @@ def frame(ax: Axes) -> None:
 
 def on_map(share: float) -> str:
     """The colour of a number on its cell of MAP."""
-    return "white" if share < 0.435 else DARK
+    return "black" if share < 0.875 else "white"
 
 
 def signed(values: np.ndarray) -> dict:
@@ -98,7 +96,7 @@ def readable(figure: Figure) -> Figure:
     for text in figure.findobj(Text):
         colour = to_hex(text.get_color())
         red, green, blue = colour[1:3], colour[3:5], colour[5:7]
-        if red == green == blue and colour not in ("#000000", "#ffffff", DARK):
+        if red == green == blue and colour not in ("#000000", "#ffffff"):
             text.set_color(GREY)
         text.set_color(by_colour.get(colour, text.get_color()))
     return figure

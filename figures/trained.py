@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from figures.interactive import QUERY_INK, Piece, View, label
-from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_map, on_phone, panels, sheet, styled
+from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_map, on_phone, panels, sheet, styled
 from lab.experiments import EDGES, at_its_rate, energies, needles_found, rescued, runs_of, shipped
 
 NAMES = {"none": "none", "learned": "learned table", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
@@ -49,10 +49,11 @@ def draw_needles() -> Figure:
     figure = sheet(3.2, 6.2)
     for ax, keys in zip(panels(figure, 2), (1, 4), strict=True):
         found = {method: np.mean(runs, axis=0) for method, runs in needles_found(keys).items()}
-        ax.imshow([*found.values()], vmin=0, vmax=1, aspect="auto")
+        ax.imshow([*found.values()], cmap=MAP, vmin=0, vmax=1, aspect="auto")
         for (row, column), share in np.ndenumerate([*found.values()]):
             ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=on_map(share), fontsize=8)
-        ax.axvline(1.5, color="white", linewidth=1.5)
+        ax.axvline(1.5, color="black", linewidth=1)
+        frame(ax)
         ax.set_xticks(range(len(EDGES) - 1), EDGES[:-1])
         show_names = keys == 1 or on_phone()
         ax.set_yticks(range(len(found)), [*found] if show_names else len(found) * [""])
@@ -124,8 +125,9 @@ def draw_heads() -> Figure:
     figure = sheet(2.8, 5.2)
     figure.get_layout_engine().set(wspace=0.1)
     left, right = panels(figure, 2, **{"height_ratios" if on_phone() else "width_ratios": (1, 1.2)})
-    image = left.imshow(clearest["map"], vmin=0, vmax=1)
+    image = left.imshow(clearest["map"], cmap=MAP, vmin=0, vmax=1)
     left.set(xlabel="key at position", ylabel="query at position")
+    frame(left)
     figure.colorbar(image, ax=left, label="attention", shrink=0.8)
     for run in runs:
         right.plot(range(len(run["energy"])), run["energy"], "o", color=BLUE, markersize=4, markerfacecolor="none")
@@ -140,10 +142,13 @@ def draw_energy() -> Figure:
     shares = energies(model, texts[:, :128])
     figure = sheet(2.8)
     ax = figure.subplots()
-    image = ax.imshow(shares.flatten(0, 1).round(decimals=4), vmin=0, aspect="auto")  # the same on each machine
+    image = ax.imshow(
+        shares.flatten(0, 1).round(decimals=4), cmap=MAP, vmin=0, aspect="auto"
+    )  # the same on each machine
+    frame(ax)
     layers, heads, pairs = shares.shape
     for layer in range(1, layers):
-        ax.axhline(layer * heads - 0.5, color="white", linewidth=1)
+        ax.axhline(layer * heads - 0.5, color="0.5", linewidth=0.5)
     names = [f"layer {layer + 1}, head {head + 1}" for layer in range(layers) for head in range(heads)]
     ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.set_xticks(range(0, pairs, 3 if on_phone() else 1))
