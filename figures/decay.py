@@ -8,8 +8,10 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, grip, label, packed_chain
+from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, grip, label, minus, packed_chain
+from figures.rotation import two_words
 from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, on_phone, panels, sheet, styled
+from figures.words import CAR, RED, rotated
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.theory.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
 
@@ -21,6 +23,18 @@ LOOKS = ((VERMILLION, "--"), (BLUE, "-"), (GREEN, "-."))
 def log_distances(reach: int, count: int = 600) -> Tensor:
     """Whole distances from 1 to reach, evenly spread on a logarithmic axis."""
     return torch.logspace(0, math.log10(reach), count, dtype=torch.float64).round().long().unique()
+
+
+@styled
+def draw_one_pair(*, distances: tuple[int, ...] = (0, 2, 5, 10)) -> Figure:
+    """The circle of the first page with "red" at 0 and "car" at each distance, and the score of this pair alone."""
+    figure = sheet(2.0, 3.9)
+    rows = 2 if on_phone() else 1
+    for ax, delta in zip(figure.subplots(rows, len(distances) // rows).flat, distances, strict=True):
+        two_words(ax, delta, 0)
+        score = (rotated(CAR, torch.tensor([delta]))[0] @ torch.tensor(RED, dtype=torch.float64)).item()
+        ax.set_title(f"$\\Delta = {delta}$: score {minus(f'{score:.2f}')}", color=SCORE)
+    return figure
 
 
 @styled
@@ -186,7 +200,7 @@ def band(least: Tensor, largest: Tensor, start: float) -> str:
 
 def explore_decay() -> Piece:
     """The sums S_j as the corners of a chain of arrows, and B_d: the mean distance of the corners from the start."""
-    spread = torch.logspace(0, math.log10(REACH), 48, dtype=torch.float64).round().unique()
+    spread = torch.logspace(0, math.log10(REACH), 40, dtype=torch.float64).round().unique()
     distances = torch.cat([torch.zeros(1, dtype=torch.float64), spread])
     states = {}
     for (i, dim), (j, base) in product(enumerate(CHAIN_DIMS), enumerate(CHAIN_BASES)):

@@ -59,8 +59,8 @@ def two_words(ax: Axes, m: int, n: int, names: tuple[str, str] = ("$q$", "$k$"),
         arrow(ax, end, colour)
         end *= 1 + beyond / abs(end)
         ax.text(end.real, end.imag, name, ha="center", va="center", color=colour)
-    first, last = (np.degrees(np.angle(word)) + steps * np.degrees(TURN) for word, steps, _ in places[::-1])
-    ax.add_patch(Wedge((0, 0), 0.55, first, last, facecolor=SCORE, alpha=0.35))
+    ends = sorted(np.degrees(np.angle(word) + steps * TURN) for word, steps, _ in places)
+    ax.add_patch(Wedge((0, 0), 0.55, *ends, facecolor=SCORE, alpha=0.35))
 
 
 @styled

@@ -378,6 +378,19 @@ def test_relative_angle_shows_one_angle_twice():
         assert {text.get_text() for text in ax.texts} >= {f"$f(q, {m})$", f"$f(k, {n})$"}
 
 
+def test_one_pair_alone_goes_round():
+    titles = []
+    for ax, delta in zip(axes(figures.decay.draw_one_pair()), (0, 2, 5, 10), strict=True):
+        titles.append(ax.get_title().partition("score ")[2])
+        if delta:
+            assert_shows_both_words(ax, delta, 0)
+    scores = [
+        reference.dot(reference.rotate([1.8, 0.4], d * 10000 ** (-6 / 128), interleaved=True), [1.2, 0.8])
+        for d in (0, 2, 5, 10)
+    ]
+    assert titles == [f"{score:.2f}".replace("-", "−") for score in scores]
+
+
 def assert_shows_both_words(ax, m, n):
     speed = reference.inverse_frequency(3, 128)
     q, k = ((1.8 + 0.4j) * np.exp(1j * m * speed), (1.2 + 0.8j) * np.exp(1j * n * speed))
