@@ -15,7 +15,11 @@ RIGHT = "margin:.3rem 0 0;font-size:.85rem;text-align:right"
 ALONE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}: {name}</title><link rel="icon" href="../_static/favicon.svg">
-<link rel="stylesheet" href="../_static/alone.css"></head>
+<link rel="stylesheet" href="../_static/alone.css">
+<script>try {{
+  if (/light|dark/.test(localStorage.mode)) document.documentElement.dataset.theme = localStorage.mode; }} catch {{}}
+</script>
+</head>
 <body><main>{piece}</main><a class="back" href="../{page}.html">{title}</a>
 <script>const first = document.querySelector(".rope-piece :is(input[type=range], input:checked)");
 first?.focus({{ preventScroll: true }});</script>

@@ -79,10 +79,10 @@ def is_no_text(node: nodes.Element) -> bool:
 def place_at(node: nodes.Element, section: str, found: list[Place]) -> Place | None:
     """The place that begins with a node, if one does; a question has the anchor of its section."""
     if isinstance(node, nodes.section):
-        title = node.next_node(nodes.title).astext()
+        title = words(node.next_node(nodes.title))
         return Place(title, node["ids"][0] if len(found) > 1 else "")  # the page itself opens at its top
     if "rb-statement" in node["classes"]:
-        head = node.next_node(nodes.strong).astext().removesuffix(".")
+        head = words(node.next_node(nodes.strong)).removesuffix(".")
         label, _, name = head.partition(" (")
         return Place(head, node["ids"][-1], {part: node["ids"][-1] for part in (label, name.rstrip(")")) if part})
     question = node.next_node(nodes.strong) if isinstance(node, nodes.paragraph) else None
@@ -96,6 +96,11 @@ def place_at(node: nodes.Element, section: str, found: list[Place]) -> Place | N
         name = anchor.split(".", 2)[-1]  # without package and module
         return Place(f"{name}()", anchor, {name: anchor})
     return None
+
+
+def words(node: nodes.Element) -> str:
+    """A title, with its formulas in letters."""
+    return "".join(plain_math(p.astext()) if isinstance(p, nodes.math) else p.astext() for p in node)
 
 
 def plain_math(tex: str) -> str:

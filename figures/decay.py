@@ -200,7 +200,7 @@ def band(least: Tensor, largest: Tensor, start: float) -> str:
 
 def explore_decay() -> Piece:
     """The sums S_j as the corners of a chain of arrows, and B_d: the mean distance of the corners from the start."""
-    spread = torch.logspace(0, math.log10(REACH), 40, dtype=torch.float64).round().unique()
+    spread = torch.logspace(0, math.log10(REACH), 42, dtype=torch.float64).round().unique()
     distances = torch.cat([torch.zeros(1, dtype=torch.float64), spread])
     states = {}
     for (i, dim), (j, base) in product(enumerate(CHAIN_DIMS), enumerate(CHAIN_BASES)):

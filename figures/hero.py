@@ -312,7 +312,7 @@ def piece() -> str:
     )  # fmt: skip
     controls = (
         '<div class="rh-controls pst-js-only"><button type="button" data-slider="0" data-pace="900" data-auto="1">Play'
-        "</button><label><span>words in front</span>"
+        "</button><label><span>words in front, or drag an arrow</span>"
         f'<input type="range" min="0" max="{IN_FRONT}" value="{START}" aria-valuetext="{START}" '
         f'data-lm-suppress-shortcuts="true"><span class="rh-now" aria-hidden="true">{START}</span></label></div>'
     )

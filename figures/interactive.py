@@ -89,13 +89,15 @@ SCRIPT = """
       }, {threshold: 0.6}).observe(piece);
   }
   // A grip follows the pointer: its slider goes to the nearest of some steps around, as long as that brings it nearer.
-  for (const one of piece.querySelectorAll("[data-grip]"))
+  for (const one of piece.querySelectorAll("[data-grip]")) {
+    one.addEventListener("touchstart", event => event.preventDefault());  // else a finger scrolls the page
     one.addEventListener("pointerdown", event => {
       event.preventDefault();
       [grip, touched] = [one, true];
       piece.classList.add("rp-held");
       if (timer) button.click();
     });
+  }
   piece.addEventListener("pointermove", ({clientX, clientY}) => {
     if (!grip) return;
     const slider = controls[grip.dataset.grip];
@@ -113,12 +115,13 @@ SCRIPT = """
     }
     far(at);
   });
-  window.addEventListener("pointerup", () => {
-    if (!grip) return;
-    grip = null;
-    piece.classList.remove("rp-held");
-    tell();
-  });
+  for (const end of ["pointerup", "pointercancel"])
+    window.addEventListener(end, () => {
+      if (!grip) return;
+      grip = null;
+      piece.classList.remove("rp-held");
+      tell();
+    });
   let held = "";
   for (const word of piece.querySelectorAll("[data-word]"))
     word.addEventListener("pointerdown", () => held = word.dataset.word);

@@ -41,14 +41,15 @@ def draw_relative_angle(*, positions: tuple[tuple[int, int], ...] = ((3, 1), (6,
     """The same q and k at two pairs of positions with the same distance: everything turns, the angle between stays."""
     figure = sheet(3.3, 6.6)
     for ax, (m, n) in zip(panels(figure, len(positions)), positions, strict=True):
-        two_words(ax, m, n, (f"$f(q, {m})$", f"$f(k, {n})$"), beyond=0.55)
+        two_words(ax, m, n, (f"$f(q, {m})$", f"$f(k, {n})$"), outside=True)
         ax.set_title(f"$m = {m},\\ n = {n},\\ m - n = {m - n}$")
     return figure
 
 
-def two_words(ax: Axes, m: int, n: int, names: tuple[str, str] = ("$q$", "$k$"), *, beyond: float = 0.3) -> None:
+def two_words(ax: Axes, m: int, n: int, names: tuple[str, str] = ("$q$", "$k$"), *, outside: bool = False) -> None:
     """The circle of the first page: "car" at m and "red" at n, thin as they were, thick as they are turned."""
-    reach = abs(complex(*CAR)) + 1.7 * beyond
+    beyond, longest = 0.55 if outside else 0.3, abs(complex(*CAR))
+    reach = longest + 1.7 * beyond
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.axis("off")
     places = (complex(*CAR), m, QUERY), (complex(*RED), n, KEY)
@@ -57,7 +58,7 @@ def two_words(ax: Axes, m: int, n: int, names: tuple[str, str] = ("$q$", "$k$"),
         ax.plot([0, word.real], [0, word.imag], color=colour, linewidth=1, alpha=0.5)
         end = turn(word, steps, TURN)
         arrow(ax, end, colour)
-        end *= 1 + beyond / abs(end)
+        end *= ((longest if outside else abs(end)) + beyond) / abs(end)
         ax.text(end.real, end.imag, name, ha="center", va="center", color=colour)
     ends = sorted(np.degrees(np.angle(word) + steps * TURN) for word, steps, _ in places)
     ax.add_patch(Wedge((0, 0), 0.55, *ends, facecolor=SCORE, alpha=0.35))

@@ -23,7 +23,8 @@ EAR = """addEventListener("DOMContentLoaded", () => {
     }).observe(document, {subtree: true, childList: true, characterData: true});
 })"""
 pieces = pytest.mark.parametrize(
-    ("page_name", "piece", "slider"), [(FIRST, "hero", "words in front"), (CHAPTER, "rotation", "shift both: n")]
+    ("page_name", "piece", "slider"),
+    [(FIRST, "hero", "words in front, or drag an arrow"), (CHAPTER, "rotation", "shift both: n")],
 )
 
 

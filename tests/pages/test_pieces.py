@@ -339,11 +339,44 @@ def test_states_travel_with_the_piece():
 
 # -- Dragged -----------------------------------------------------------------------------------------------------------
 
-GRIPS = {"rotation": 3, "blocks": 2, "decay": 2, "linear": 3, "longer": 1, "gap": 1, "hero": 6}
 PLACE = """grip => {
     const {left, top, width, height} = grip.getBoundingClientRect();
     return [left + width / 2, top + height / 2];
 }"""
+
+
+@pytest.mark.parametrize("name", ["hero", "rotation", "decay"])
+def test_a_finger_drags_it_and_does_not_scroll_the_page(name, browser, html):
+    page_name = "chapters/index.html" if name == "hero" else f"pieces/{name}.html"
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, reduced_motion="reduce", has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(f"{html.as_uri()}/{page_name}")
+    finger = context.new_cdp_session(page)
+    for grip in page.locator(f"#piece-{name} [data-grip]").all():
+        grip.evaluate("grip => grip.scrollIntoView({block: 'center'})")
+        slider = page.locator(f"#piece-{name} input[type=range]").nth(int(grip.get_attribute("data-grip")))
+        start = int(slider.input_value())
+        here = grip.evaluate(PLACE)
+        slider.fill(str(start + 1))
+        there = grip.evaluate(PLACE)
+        slider.fill(str(start))
+        before = page.evaluate("scrollY")
+        finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": here[0], "y": here[1]}]})
+        for step in range(1, 9):
+            x, y = (a + (b - a) * step / 8 for a, b in zip(here, there, strict=True))
+            finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y}]})
+        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        assert page.evaluate("scrollY") == before
+        assert page.locator(".rp-held").count() == 0
+        if there != here:
+            assert slider.input_value() == str(start + 1)
+        slider.fill(str(start))
+    context.close()
+
+
+GRIPS = {"rotation": 3, "blocks": 2, "decay": 2, "linear": 3, "longer": 1, "gap": 1, "hero": 6}
 
 
 @pytest.mark.parametrize("name", GRIPS)
