@@ -64,7 +64,7 @@ def draw_decay_long(*, dim: int = 128, reach: int = 10**6) -> Figure:
     ax.semilogx(distances, mean_partial_sum(distances, dim=dim), color=BLUE, linewidth=0.8)
     levels = (
         ((pairs + 1) / 2, "$B_d(0) = (N+1)/2$", VERMILLION, "--"),
-        (math.sqrt(math.pi * pairs) / 3, "$\\sqrt{\\pi N}\\,/\\,3$", GREEN, "-."),
+        (math.sqrt(math.pi * pairs) / 3, "√$(\\pi N)$ / 3", GREEN, "-."),
         (0.5, "$1/2$", OTHER, ":"),
     )
     for level, text, colour, dash in levels:

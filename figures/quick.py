@@ -15,7 +15,7 @@ BOXES = {  # name: (text, x, y, colour)
     "W_v": ("$W_v$", 1.0, 0.0, OTHER),
     "turn q": ("turn by\n$m\\,\\theta_i$", 2.25, 2.0, QUERY),
     "turn k": ("turn by\n$n\\,\\theta_i$", 2.25, 1.0, KEY),
-    "scores": ("scores\n$q^T R_{n-m} k/\\sqrt{d}$", 3.7, 1.5, SCORE),
+    "scores": ("scores\n$q^T R_{n-m} k\\,/$√$d$", 3.7, 1.5, SCORE),
     "softmax": ("softmax", 5.0, 1.5, None),
     "sum": ("weighted\nsum", 5.0, 0.0, OTHER),
 }

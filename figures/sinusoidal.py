@@ -125,7 +125,7 @@ def draw_nearest_twin(*, length: int = 10000, dims: tuple[int, ...] = (2, 4, 8, 
     if length > 710 and 2 in dims:  # 710 is 113 turns of one rad per token but for 0.00006
         low = closest_codes(length, 2, base)[709]
         ax.annotate("710 = 2 · 355", (710, low), (-4, 8), textcoords="offset points", ha="right", color=OTHER)
-    ax.set(xlabel="distances up to $\\Delta$ (tokens)", ylabel="smallest $|PE_m - PE_{m+\\Delta}|\\,/\\,\\sqrt{d/2}$")
+    ax.set(xlabel="distances up to $\\Delta$ (tokens)", ylabel="smallest $|PE_m - PE_{m+\\Delta}|\\,/$√$(d/2)$")
     return figure
 
 
