@@ -20,17 +20,17 @@
     python.onmessage = ({ data }) => {
       if (data.failed) end(`Python ended: ${data.failed}`);
       else if ("cell" in data) waiting.get(data.cell)?.finish(data);
-      else for (const cell of concerned()) cell.progress(data);
+      else for (const cell of waiting.size ? [next()] : Cell.open) cell.progress(data);
     };
   }
 
   const load = (name) => import(new URL(name, address));
-  const concerned = () => [...(waiting.size ? waiting.values() : Cell.open)];
+  const next = () => waiting.values().next().value;
 
   function end(words) {
     python.terminate();
     python = null;
-    for (const cell of concerned()) cell.ended(words);
+    for (const cell of waiting.size ? waiting.values() : Cell.open) cell.ended(words);
     waiting.clear();
   }
 
@@ -125,7 +125,7 @@
 
     // One that only waits is taken out; the one that runs can be stopped with Python alone.
     stop() {
-      if (this.number === waiting.keys().next().value) return end("Stopped. The next run starts Python anew.");
+      if (this === next()) return end("Stopped. The next run starts Python anew.");
       waiting.delete(this.number);
       this.ended("Stopped before it ran.");
     }
@@ -152,7 +152,7 @@
 
     finish({ error, code, words, printed, latex, text, seconds, claims }) {
       waiting.delete(this.number);
-      waiting.values().next().value?.begin();
+      next()?.begin();
       const changed = this.changed ?? [];
       this.ended();
       const time = `${seconds.toFixed(2)} s`;

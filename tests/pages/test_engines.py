@@ -17,9 +17,11 @@ from tests.pages.conftest import CHAPTER, PAGES, WITHOUT_MATH
 
 pytestmark = pytest.mark.slow
 NEEDED = {"firefox": ("firefox-esr",), "webkit": ("WebKitWebDriver", "Xvfb")}
-# What stands first in each page: what goes wrong in it is remembered, but not that a browser gave up fetching the next.
-WATCH = b"""<script>addEventListener('error', event =>
-    event.target.rel !== 'next' && (window.wrong ??= []).push(event.message ?? '?'), true)</script>"""
+# What stands first in each page and remembers what goes wrong in it: a script's error, or a script, sheet or picture
+# that did not come. Icon, font and next page are hints: a browser may give up fetching them, and fetch them again.
+WATCH = b"""<script>addEventListener('error', ({ message, target }) => {
+    if (!['icon', 'preload', 'next'].includes(target.rel)) (window.wrong ??= []).push(message ?? target.outerHTML)
+}, true)</script>"""
 
 
 @contextmanager
