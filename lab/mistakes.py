@@ -55,7 +55,7 @@ MISTAKES: dict[str, Rotation] = {
 NOTES = {  # where the name does not say all
     "another base": "500,000",
     "tables of the other layout": "cos twice in a row, where pairs are neighbours",
-    "a sign wrong": "a plus in both halves of (6.1)",
+    "a sign wrong": "a plus in both lines of the rotation",
 }
 HEADS = {  # of the columns of the table
     "length": "length kept",

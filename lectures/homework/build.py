@@ -85,7 +85,7 @@ def cleared(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def write_chapters(folder: Path) -> None:
-    """The cleared chapters, which run in an empty folder, and beside them the pages that they link to, as they are."""
+    """The cleared chapters, which run in an empty folder, and the pages that they link to, as they are."""
     folder.mkdir(exist_ok=True)
     for path in sorted((ROOT / "chapters").iterdir()):
         if path.suffix == ".ipynb":
@@ -94,6 +94,10 @@ def write_chapters(folder: Path) -> None:
             nbformat.write(notebook, folder / path.name)
         elif path.suffix in (".md", ".bib"):
             (folder / path.name).write_bytes(path.read_bytes())
+            for picture in re.findall(r"\.\./(figures/out/\S+\.svg)", path.read_text(encoding="utf-8")):
+                target = folder.parent / picture
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes((ROOT / picture).read_bytes())
 
 
 def student(folder: Path) -> None:

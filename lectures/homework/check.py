@@ -179,7 +179,8 @@ def cache_by_loop(
     for size in chunks:
         new_q, new_k = (x[:, done : done + size].double() for x in (q, k))
         done, past = done + size, cache.shape[1]
-        start = {"words": past, "heads": len(k), "dim": k.shape[-1], "one less": past - 1}[length] if past else 0
+        lengths = {"words": past, "heads": len(k), "dim": k.shape[-1], "one less": past - 1, "one more": past + 1}
+        start = lengths[length] if past else 0
         queries = new_q if still == "queries" else turn(new_q, start * query_starts + late, same)
         keys = new_k if still == "keys" else turn(new_k, start * key_starts + late, same)
         old = turn(cache, 0) if again or stored == "before, turned" else cache
@@ -368,6 +369,9 @@ CACHE_MISTAKES = [
         " counts the words?"),
     mistake(POSITIONS, length="one less", says=
         "Behind a cache all positions are one too small. The first word has position 0: which one is the next after"
+        " n words?"),
+    mistake(POSITIONS, length="one more", says=
+        "Behind a cache all positions are one too large. The first word has position 0: which one is the next after"
         " n words?"),
     mistake(WHICH, late=1, says=
         "The scores are right and the keys in the cache are not: positions counted from 1. Keys of other code do not"
@@ -1159,7 +1163,7 @@ def grade_many(paths: list[Path]) -> None:
         points = re.findall(rf"^{re.escape(path.name)}: (\d+) of 20$", said, re.MULTILINE)
         rows.append((path.name, points[-1] if points else "", said.strip().splitlines()[-1] if not points else ""))
     with Path("points.csv").open("w", newline="", encoding="utf-8") as table:
-        csv.writer(table).writerows([("file", "points", "instead"), *rows])
+        csv.writer(table).writerows([("file", "points", "why none"), *rows])
     print(f"points.csv has the points of {len(rows)} files.")
 
 

@@ -1,4 +1,4 @@
-// Keys: arrows or space to move (what is marked "later" comes one by one, a row of a table at once), p the piece of the slide, Escape back, s the notes in a window of their own, f full screen.
+// Keys: arrows or space to move (what is marked "later" comes one by one, a row of a table at once), p the piece of the slide, Escape or a clicker's buttons back, s the notes in a window of their own, f full screen.
 const root = document.documentElement, slides = [...document.querySelectorAll("section")];
 let now = 0, speaker = null, begun = null;
 root.classList.add("deck");
@@ -23,10 +23,11 @@ function open_(name) {
   frame.srcdoc = document.querySelector(`template[data-name="${name}"]`).content.textContent;
   back.textContent = "Back to the slide";
   back.onclick = close_;
-  frame.onload = () => { frame.contentWindow.focus(); frame.contentWindow.addEventListener("keydown", event => event.key === "Escape" && close_()); };
+  frame.onload = () => { frame.contentWindow.focus(); frame.contentWindow.addEventListener("keydown", leave); };
   stage.append(frame, back);
   document.body.append(stage);
 }
+function leave(event) { if (["Escape", "PageDown", "PageUp"].includes(event.key)) close_(); }
 function close_() { document.getElementById("stage")?.remove(); window.focus(); }
 function tell() {
   if (!speaker || speaker.closed) return;
@@ -46,9 +47,8 @@ function notes() {
 function key(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const staged = document.getElementById("stage"), piece = slides[now].querySelector("[data-piece]");
-  if (event.key === "Escape") close_();
-  else if (staged) return;
-  else if (["ArrowRight", "PageDown", " "].includes(event.key)) next();
+  if (staged) return leave(event);
+  if (["ArrowRight", "PageDown", " "].includes(event.key)) next();
   else if (["ArrowLeft", "PageUp"].includes(event.key)) show(now - 1);
   else if (event.key === "Home") show(0);
   else if (event.key === "End") show(slides.length - 1);

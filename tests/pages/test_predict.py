@@ -312,6 +312,9 @@ def test_links_of_cleared_chapters_lead_somewhere(student):
         text = "\n".join(cell.source for cell in cells(path) if "outputs" not in cell)
         for link in re.findall(r"\]\(([^)#]+)", text):
             assert link.startswith("https:") or (student / link).exists(), (path.name, link)
+    for path in student.glob("*.md"):
+        for picture in re.findall(r"\S+\.svg", path.read_text(encoding="utf-8")):
+            assert (student / picture.split("(")[-1]).exists(), (path.name, picture)
 
 
 @pytest.mark.slow

@@ -658,6 +658,7 @@ WRONG_CACHES = {
     "New words begin at the number of heads": (0, {"heads": lambda cache: cache.shape[0]}),
     "New words begin at the dimension of a head": (0, {"heads": lambda cache: cache.shape[-1]}),
     "all positions are one too small": (0, {"offset": lambda past: max(past - 1, 0)}),
+    "all positions are one too large": (0, {"offset": lambda past: past + bool(past)}),
     "positions counted from 1": (0, {"offset": lambda past: past + 1}),
     "with the new keys only": (0, {"last": lambda scores, past: scores[..., past:]}),
     "are turned again in each call": (0, {"again": True}),
@@ -1244,7 +1245,7 @@ def test_many_files_are_marked_apart_and_no_loop_of_the_check_can_be_handed_in(b
     check.grade_many([Path(name) for name in ("hw1_rope.ipynb", *handed_in)])
     said = capsys.readouterr().out
     table = (tmp_path / "points.csv").read_text(encoding="utf-8").splitlines()
-    assert table[0] == "file,points,instead"
+    assert table[0] == "file,points,why none"
     assert table[1] == "hw1_rope.ipynb,20,"
     assert table[2] == "gone.py,,gone.py: ended without a word"
     assert table[3:] == ["cheat.py,0,", "inside.py,0,"]
