@@ -34,8 +34,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   console.log(JSON.stringify(answer));
 }
 """
-CLOSING = re.compile(r"[.,;:!?)\]”’'%…–-]+")
-OPENING = re.compile(r"[(\[“‘]+$")
+FORMULA, CLOSING = r'<span class="math" [^>]*>(?:(?!</span>).)*</span>', r"[.,;:!?)\]”’'%…–-]+"
+TOUCHED = re.compile(rf"[(\[“‘]+{FORMULA}(?:{CLOSING})?|{FORMULA}{CLOSING}", re.DOTALL)
 TAG = re.compile(r"\s*\\tag\{(.*?)\}")
 
 
@@ -66,6 +66,10 @@ def visit_formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) 
     """The formula, and what was written for it, so that it can be copied; one with an error fails the build."""
     display = isinstance(node, nodes.math_block)
     tag, tex = "div" if display else "span", node.astext().strip()
+    if tex == r"\square":  # the box that ends a proof: a letter, in the line of the last word
+        writer.body[-1] = writer.body[-1].rstrip()
+        writer.body.append("&nbsp;□")
+        raise nodes.SkipNode
     try:
         formula = mathml(tex, display=display)
     except ValueError as error:
@@ -75,37 +79,9 @@ def visit_formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) 
     raise nodes.SkipNode
 
 
-class KeepTogether(SphinxPostTransform):
-    """A formula in a line, with brackets and the full stop that touch it; the box that ends a proof, with a word."""
-
-    default_priority = 900
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        for formula in list(self.document.findall(nodes.math)):
-            line = formula.parent
-            place = line.index(formula)
-            before = line[place - 1] if place else None
-            behind = line[place + 1] if place + 1 < len(line) else None
-            opening = OPENING.search(before) if isinstance(before, nodes.Text) else None
-            closing = CLOSING.match(behind) if isinstance(behind, nodes.Text) else None
-            if formula.astext() == r"\square" and isinstance(before, nodes.Text):
-                opening = re.search(r"\S+\s+$", before)
-                if not before.strip() and place > 1 and isinstance(line[place - 2], nodes.inline):
-                    line[place - 2] += [before.copy(), line.pop(place)]  # a formula with its full stop
-                    line.pop(place - 1)
-                    continue
-            if not opening and not closing:
-                continue
-            whole = nodes.inline("", "", classes=["rb-together"])
-            line[place] = whole
-            if opening:
-                whole += nodes.Text(opening[0])
-                line[place - 1] = nodes.Text(before[: opening.start()])
-            whole += formula
-            if closing:
-                whole += nodes.Text(closing[0])
-                line[place + 1] = nodes.Text(behind[closing.end() :])
+def keep_together(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
+    """No line ends between a formula and the brackets or the full stop that touch it."""
+    context["body"] = TOUCHED.sub(r'<span class="rb-together">\g<0></span>', context.get("body", ""))
 
 
 class NumberBeside(SphinxPostTransform):
@@ -129,5 +105,5 @@ def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("config-inited", lambda app, config: config.html_static_path.append(str(FETCHED / "static")))
     app.add_html_math_renderer("temml", (visit_formula, None), (visit_formula, None))
-    app.add_post_transform(KeepTogether)
     app.add_post_transform(NumberBeside)
+    app.connect("html-page-context", keep_together)
