@@ -52,6 +52,8 @@ SCRIPT = """
       control.setAttribute("aria-valuetext", steps[i][now[i]]);
       control.nextElementSibling.textContent = steps[i][now[i]];
     });
+    const alone = document.querySelector('a[href*="/NAME.html"]');  // in full screen it goes on from here
+    if (alone) alone.hash = now;
     tell();
   };
   piece.addEventListener("focusin", () => touched = true);
@@ -135,6 +137,12 @@ SCRIPT = """
     controls[0].value = steps[0].indexOf(order.join(" "));
     show();
   });
+  if (!location.hash || !location.pathname.endsWith("/NAME.html")) return;
+  location.hash.slice(1).split(",").forEach((to, i) => {
+    if (controls[i].elements) controls[i].elements[to].checked = true;
+    else controls[i].value = to;
+  });
+  show();
 })();
 """
 SHARED = """.rp-heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}

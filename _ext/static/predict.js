@@ -12,19 +12,13 @@
   }
 
   // A browser may forbid a page to remember; then the switch is for this page alone.
-  function remembered() {
-    try {
-      return localStorage.predict === "on";
-    } catch {
-      return box.checked;
-    }
-  }
+  let memory = {};
+  try { memory = localStorage; } catch {}
+  const remembered = () => memory.predict === "on";
 
   box.onchange = () => {
     turn(box.checked);
-    try {
-      localStorage.predict = box.checked ? "on" : "off";
-    } catch {}
+    memory.predict = box.checked ? "on" : "off";
   };
 
   for (const cover of document.querySelectorAll(".rb-cover"))

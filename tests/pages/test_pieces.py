@@ -293,6 +293,28 @@ def test_each_piece_is_served_alone(browser, html):
             assert min(sizes) >= 10, name
 
 
+@pytest.mark.parametrize(
+    ("page", "name"), [("index", "hero"), ("07_long_range_decay", "decay"), ("10_does_it_work", "needles")]
+)
+def test_a_piece_goes_on_in_full_screen_where_it_was(page, name, browser, html):
+    values = "[...document.querySelectorAll('.rope-piece input')].map(one => [one.value, one.checked]).join()"
+    with Visit(browser, f"{HTML.as_uri()}/chapters/{page}.html") as visit:
+        piece, now = visit.page.locator(f"#piece-{name}"), f"({values.replace('.rope-piece', f'#piece-{name}')})"
+        before = visit.page.evaluate(now)
+        for fieldset in piece.locator("fieldset").all():
+            fieldset.locator("label").last.click()
+        for slider in piece.locator("input[type=range]").all():
+            slider.press("Home")
+            slider.press("ArrowRight")
+        here, said = visit.page.evaluate(now), piece.locator(".rp-said, .rh-said").first.inner_text()
+        assert here != before
+        visit.page.locator(f"a[href*='/{name}.html']").click()
+        visit.page.wait_for_url("**/pieces/**")
+        assert visit.page.evaluate(now) == here
+        assert piece.locator(".rp-said, .rh-said").first.inner_text() == said
+        assert visit.complaints == []
+
+
 # -- What the page says ------------------------------------------------------------------------------------------------
 
 
