@@ -14,18 +14,22 @@ FLOATS = FULL + HALF
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 
 
+def check_int(n: int, name: str) -> None:
+    """Require a whole number: no truth value, no float."""
+    if isinstance(n, bool) or not isinstance(n, Integral):
+        raise TypeError(f"{name} is {n!r}; it must be an int")
+
+
 def check_dim(dim: int, name: str) -> None:
     """Require a positive even integer: the dimensions are rotated in pairs."""
-    if isinstance(dim, bool) or not isinstance(dim, Integral):
-        raise TypeError(f"{name} is {dim!r}; it must be an int")
+    check_int(dim, name)
     if dim <= 0 or dim % 2:
         raise ValueError(f"{name} is {dim}; it must be positive and even, because dimensions are rotated in pairs")
 
 
 def check_base(base: float) -> None:
     """Require a finite base above 1, so that the frequencies fall from 1."""
-    if not isinstance(base, Real):
-        raise TypeError(f"base is {base!r:.60}; it must be a number, e.g. 10000.0")
+    check_number(base, "base")
     if not (base > 1 and math.log(base) < 709):  # an int can be larger than any float
         raise ValueError(f"base is {base!s:.60}; it must be a finite number above 1 (10000 in the papers)")
 
@@ -36,18 +40,15 @@ def check_number(x: float, name: str) -> None:
         raise TypeError(f"{name} is {x!r:.60}; it must be a number")
 
 
-def check_flag(flag: bool, name: str) -> None:
+def check_flag(flag: bool, name: str, meaning: str = "") -> None:
     """Require True or False: "False" is true, and None false."""
     if not isinstance(flag, bool):
-        raise TypeError(f"{name} is {flag!r:.60}; it must be True or False")
+        raise TypeError(f"{name} is {flag!r:.60}; it must be True or False{meaning}")
 
 
 def check_layout(interleaved: bool) -> None:
     """Require True or False: a layout that only happens to be falsy rotates other pairs in silence."""
-    if not isinstance(interleaved, bool):
-        raise TypeError(
-            f"interleaved is {interleaved!r}; it must be True (pairs 2i, 2i+1) or False (pairs i, i + half)"
-        )
+    check_flag(interleaved, "interleaved", " (True: pairs 2i, 2i + 1; False: pairs i, i + half)")
 
 
 def check_tensor(x: Tensor, name: str, example: str) -> None:

@@ -5,7 +5,28 @@ from math import exp, log, sqrt
 
 from torch import Tensor, arange, cat, zeros
 
-from rope_lib.theory.reference import Vector, dot, inverse_frequency, score
+from rope_lib.theory.reference import Vector, inverse_frequency, rotate
+
+
+def dot(x: Vector, y: Vector) -> float:
+    """The scalar product.
+
+    Example:
+        >>> dot([1, 2], [3, 4])
+        11
+    """
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+def score(q: Vector, k: Vector, m: float, n: float, *, interleaved: bool, base: float = 10000.0) -> float:
+    """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16).
+
+    Example:
+        >>> round(score([1, 0], [1, 0], 3, 1, interleaved=True), 4)  # cos 2
+        -0.4161
+    """
+    settings = {"interleaved": interleaved, "base": base}
+    return dot(rotate(q, m, **settings), rotate(k, n, **settings))
 
 
 def partial_sums(distance: float, dim: int, base: float = 10000.0) -> list[complex]:

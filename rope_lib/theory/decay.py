@@ -1,4 +1,9 @@
-"""How the score changes with the distance: RoFormer's upper bound, and the sum of cosines."""
+"""How the score changes with the distance: RoFormer's upper bound, and the sum of cosines.
+
+Everywhere `distances` is (...,) in tokens, dim is d, and base sets the slowest pair; results are float64.
+
+Errors: those of `inverse_frequencies`; TypeError where distances are no dense tensor, half precision or boolean.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +21,8 @@ def mean_partial_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> T
 
     S_j(Delta) is the sum over i < j of exp(i Delta theta_i).
 
-    Args:
-        distances: (...,) Delta in tokens.
-        dim: d, positive and even.
-        base: sets the slowest pair.
-
     Returns:
         (...,) float64. Takes the memory of a few tensors of this size, however large dim is.
-
-    Raises:
-        TypeError: distances are no dense tensor, half precision or boolean; dim is no int, or base no number.
-        ValueError: dim is not positive and even, or base not above 1.
 
     Source: Su et al. 2021, equations 36 and 37.
 
@@ -46,14 +42,9 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
 
     Args:
         h: (N,) or (..., N), real or complex: h_i is q_i times the conjugate of k_i, pair i as complex numbers.
-        distances: (...,) Delta in tokens.
-        base: sets the slowest pair.
-
-    Returns:
-        (...,) float64.
 
     Raises:
-        TypeError, ValueError: as `mean_partial_sum`; h is no tensor, one number or empty.
+        ValueError: h is one number, or empty.
 
     Source: Su et al. 2021, equation 37.
 
@@ -75,14 +66,7 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
 def cosine_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
     """C_d(Delta) = sum over i of cos(Delta theta_i): half the expected score of equal standard normal q and k.
 
-    Args:
-        distances, dim, base: as in `mean_partial_sum`.
-
-    Returns:
-        (...,) float64. Takes the memory of a few tensors of this size, however large dim is.
-
-    Raises:
-        TypeError, ValueError: as `mean_partial_sum`.
+    It takes little memory, as `mean_partial_sum`.
 
     Example:
         >>> cosine_sum(torch.tensor([0, 100]), dim=4)
@@ -103,16 +87,12 @@ def _pairs(distances: Tensor, dim: int, base: float) -> Iterator[tuple[Tensor, T
 def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
     """Limit of C_d(Delta) / (d/2) for large d: [Ci(Delta) - Ci(Delta / base)] / ln base; Ci: the cosine integral.
 
-    Args:
-        distances: (...,) Delta in tokens; the limit is even in Delta, and 1 at 0.
-        base: above 1.
+    The limit is even in Delta, and 1 at 0.
 
     Returns:
         (...,) float64 on the CPU. Made for plots, as mpmath takes one distance at a time.
 
     Raises:
-        TypeError: distances are no dense tensor, half precision or boolean, or base is no number.
-        ValueError: base is not above 1.
         ModuleNotFoundError: mpmath is missing; it comes with sympy.
 
     Example:

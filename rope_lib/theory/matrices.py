@@ -1,4 +1,7 @@
-"""The dense matrices, for people and for tests: `apply_rotary_emb` gives R_m x without building R_m."""
+"""The dense matrices, for people and for tests: `apply_rotary_emb` gives R_m x without building R_m.
+
+Errors: those of `inverse_frequencies` and `cos_sin`; ValueError where a position is not one number.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,6 @@ def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
 
     Returns:
         (head_dim, head_dim) float64 on inv_freq's device; R_m @ x rotates the column vector x counter-clockwise.
-
-    Raises:
-        TypeError: inv_freq is no float64 tensor.
-        ValueError: inv_freq is no vector, or position is not one number.
 
     Source: Su et al. 2021, equation 15.
 
@@ -44,18 +43,7 @@ def shift_matrix(delta: float, dim: int, *, base: float = 10000.0, device: torch
 
     The sign is negative because each pair of a sinusoidal code is stored as (sin, cos), the mirror image of (cos, sin).
 
-    Args:
-        delta: the shift, in tokens.
-        dim: d, positive and even.
-        base: as in `sinusoidal_encoding`.
-        device: where the result lives.
-
-    Returns:
-        (dim, dim) float64.
-
-    Raises:
-        TypeError: dim is no int, or base no number.
-        ValueError: dim is not positive and even, or base not above 1.
+    delta: the shift, in tokens; dim, base: as in `sinusoidal_encoding`; the result, on `device`, is (dim, dim) float64.
 
     Example:
         >>> shift_matrix(torch.pi / 2, 2).round()

@@ -46,17 +46,6 @@ def rotate(x: Vector, m: float, *, interleaved: bool, base: float = 10000.0) -> 
     return turned
 
 
-def score(q: Vector, k: Vector, m: float, n: float, *, interleaved: bool, base: float = 10000.0) -> float:
-    """(R_m q) . (R_n k), the attention score before scaling (Su et al. 2021, equation 16).
-
-    Example:
-        >>> round(score([1, 0], [1, 0], 3, 1, interleaved=True), 4)  # cos 2
-        -0.4161
-    """
-    settings = {"interleaved": interleaved, "base": base}
-    return dot(rotate(q, m, **settings), rotate(k, n, **settings))
-
-
 def ntk_by_parts_frequency(
     pair: int, dim: int, factor: float, length: int, beta_fast: float, beta_slow: float, base: float = 10000.0
 ) -> float:
@@ -74,13 +63,3 @@ def ntk_by_parts_frequency(
         return speed / factor
     keep = (turns - beta_slow) / (beta_fast - beta_slow)
     return keep * speed + (1 - keep) * speed / factor
-
-
-def dot(x: Vector, y: Vector) -> float:
-    """The scalar product.
-
-    Example:
-        >>> dot([1, 2], [3, 4])
-        11
-    """
-    return sum(a * b for a, b in zip(x, y, strict=True))

@@ -1,18 +1,22 @@
 """The family of relative encodings: scores and biases that depend on the distance between query and key.
 
-Everywhere `distances` is the integer tensor m - n, query minus key, of shape (q_len, k_len): `relative_distances` makes
-it. Scores are what softmax receives, scaling included; biases are added to scores.
+Everywhere q is (..., q_len, head_dim), k (..., k_len, head_dim), and `distances` the integer tensor m - n, query minus
+key, of shape (q_len, k_len): `relative_distances` makes it. Scores, (..., q_len, k_len), are what softmax receives,
+scaling included; biases are added to scores.
+
+Errors: TypeError where tensors are not dense or not of one floating-point dtype, where distances are no whole numbers
+(positions and what `alibi_bias` gets may be float32 or float64), and where num_heads is no int. ValueError where
+shapes do not match, or num_heads is not positive. What a function refuses besides stands with it.
 """
 
 from __future__ import annotations
 
 import math
-from numbers import Integral
 
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_flag, check_positions, check_same_dtype, check_tensor, check_whole
+from rope_lib._checks import check_flag, check_int, check_positions, check_same_dtype, check_tensor, check_whole
 
 EXAMPLE = "relative_distances(q_positions, k_positions)"  # for who has no distances
 
@@ -24,9 +28,6 @@ def relative_distances(q_positions: Tensor, k_positions: Tensor) -> Tensor:
 
     Returns:
         int64 for integers, also unsigned ones; else the wider of the two types.
-
-    Raises:
-        TypeError: positions are no dense tensors, half precision or boolean.
 
     Example:
         >>> relative_distances(torch.arange(2, 4), torch.arange(4))
@@ -43,16 +44,7 @@ def shaw_scores(q: Tensor, k: Tensor, table: Tensor, distances: Tensor) -> Tenso
     """q . (k + a) / sqrt(head_dim), with a vector a for each clipped distance.
 
     Args:
-        q, k: (..., q_len, head_dim), (..., k_len, head_dim).
         table: (2 reach + 1, head_dim); row reach + clip(n - m, -reach, reach) is the vector of a pair.
-        distances: (q_len, k_len).
-
-    Returns:
-        (..., q_len, k_len).
-
-    Raises:
-        TypeError: q and k are no dense tensors of one floating-point dtype, or distances no whole numbers.
-        ValueError: the table has an even number of rows, another width or more axes, or distances do not match.
 
     Source: Shaw et al. 2018, equation 4 and section 3.2.
 
@@ -81,18 +73,10 @@ def transformer_xl_scores(
     """[(q + u) . k + (q + v) . r] / sqrt(head_dim), with the projected code r of the distance.
 
     Args:
-        q, k: (..., q_len, head_dim), (..., k_len, head_dim).
         table: (num_distances, head_dim); row m - n is W_r applied to the sinusoidal code of m - n. Causal use only:
             keys after the query get row 0, which a causal mask then hides.
         content_bias, position_bias: u and v, (head_dim,), or one for each head, (heads, 1, head_dim).
-        distances: (q_len, k_len), less than num_distances.
-
-    Returns:
-        (..., q_len, k_len). On a GPU the call waits for the largest distance.
-
-    Raises:
-        TypeError: q and k are no dense tensors of one floating-point dtype, or distances no whole numbers.
-        ValueError: distances do not match q and k, or reach beyond the table; a bias or the table has another shape.
+        distances: less than num_distances, or it is a ValueError. On a GPU the call waits for the largest.
 
     Source: Dai et al. 2019, section 3.3.
 
@@ -125,16 +109,10 @@ def transformer_xl_scores(
 def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) -> Tensor:
     """(q . k + p_m . p_n) / sqrt(2 head_dim): words and positions with projections of their own, no mixed terms.
 
+    For TUPE-R add `t5_bias`.
+
     Args:
-        q, k: (..., q_len, head_dim), (..., k_len, head_dim).
         position_q, position_k: the projected positions, (q_len, head_dim) and (k_len, head_dim).
-
-    Returns:
-        (..., q_len, k_len). Add `t5_bias` for TUPE-R.
-
-    Raises:
-        TypeError: the four are no dense tensors of one floating-point dtype.
-        ValueError: the positions do not match q and k.
 
     Source: Ke et al. 2021, equation 7.
 
@@ -156,16 +134,7 @@ def deberta_scores(q: Tensor, k: Tensor, relative_q: Tensor, relative_k: Tensor,
     """[q . k + q . k_r(m - n) + k . q_r(n - m)] / sqrt(3 head_dim): disentangled attention.
 
     Args:
-        q, k: (..., q_len, head_dim), (..., k_len, head_dim).
         relative_q, relative_k: (2 reach, head_dim); row reach + (m - n), clipped to 0 .. 2 reach - 1.
-        distances: (q_len, k_len).
-
-    Returns:
-        (..., q_len, k_len).
-
-    Raises:
-        TypeError: q and k are no dense tensors of one floating-point dtype, or distances no whole numbers.
-        ValueError: the tables differ in shape or have an odd number of rows, or distances do not match q and k.
 
     Source: He et al. 2021, equations 3 and 4.
 
@@ -203,7 +172,6 @@ def t5_bucket(distances: Tensor, *, bidirectional: bool, num_buckets: int = 32, 
         (...,) int64 in 0 .. num_buckets - 1.
 
     Raises:
-        TypeError: distances are not whole numbers.
         ValueError: num_buckets is odd where it is split, or leaves no room for the logarithmic part.
 
     Source: Raffel et al. 2020, section 2.1, and the authors' code.
@@ -234,10 +202,6 @@ def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distan
 
     Table and distances decide the number of heads: a table (heads, num_buckets) would pass as one for other heads.
 
-    Raises:
-        TypeError: distances are not whole numbers.
-        ValueError: as `t5_bucket`; distances have not two axes, or the table has not.
-
     Source: Raffel et al. 2020, section 2.1. T5 does not scale its scores by 1/sqrt(head_dim).
 
     Example:
@@ -261,18 +225,13 @@ def alibi_slopes(num_heads: int) -> Tensor:
     Returns:
         (num_heads,) float64.
 
-    Raises:
-        TypeError: num_heads is no int.
-        ValueError: num_heads is not positive.
-
     Source: Press et al. 2022, section 3; the filling follows the authors' code.
 
     Example:
         >>> alibi_slopes(4)
         tensor([0.2500, 0.0625, 0.0156, 0.0039], dtype=torch.float64)
     """
-    if isinstance(num_heads, bool) or not isinstance(num_heads, Integral):
-        raise TypeError(f"num_heads is {num_heads!r}; it must be an int")
+    check_int(num_heads, "num_heads")
     if num_heads < 1:
         raise ValueError(f"num_heads is {num_heads}; it must be positive")
     lower = 2 ** int(math.log2(num_heads))
@@ -283,10 +242,6 @@ def alibi_slopes(num_heads: int) -> Tensor:
 
 def alibi_bias(distances: Tensor, slopes: Tensor) -> Tensor:
     """-slope |m - n|: (q_len, k_len), (heads,) -> (heads, q_len, k_len) float64.
-
-    Raises:
-        TypeError: distances or slopes are no dense tensors, or distances half precision or boolean.
-        ValueError: distances have not two axes, or slopes more than one.
 
     Source: Press et al. 2022, section 3.
 

@@ -16,15 +16,13 @@ def sinusoidal_encoding(
         positions: (...,) positions m in tokens; integers, or float32/float64.
         dim: d, positive and even.
         base: sets the slowest pair.
-        dtype: of the result; the angles are float64 in any case.
+        dtype: float32 or float64; round the code afterwards.
 
     Returns:
         (..., dim) on the device of `positions`.
 
     Raises:
-        TypeError: positions are no dense tensor, half precision or boolean; dim is no int; dtype is neither float32 nor
-            float64 (round the code afterwards).
-        ValueError: dim is not positive and even, or base not above 1.
+        TypeError, ValueError: as `cos_sin` and `inverse_frequencies`.
 
     Source: Vaswani et al. 2017, section 3.5.
 

@@ -157,7 +157,7 @@ def test_bounds_hold_and_the_score_is_the_plain_loop():
     assert (score.get_ydata() <= bound.get_ydata()).all()
     assert (score.get_ydata() <= triangle.get_ydata()).all()
     q = torch.randn(16, generator=torch.Generator().manual_seed(0), dtype=torch.float64).tolist()
-    loop = [abs(reference.score(q, q, int(delta), 0, interleaved=True)) for delta in score.get_xdata()]
+    loop = [abs(oracles.score(q, q, int(delta), 0, interleaved=True)) for delta in score.get_xdata()]
     assert score.get_ydata() == pytest.approx(loop)
     h = [q[2 * i] ** 2 + q[2 * i + 1] ** 2 for i in range(8)]
     step = max(abs(b - a) for a, b in zip(h, [*h[1:], 0], strict=True))
@@ -187,9 +187,9 @@ def test_linear_weights_are_the_plain_loop():
     features = [[[math.exp(v) if v < 0 else v + 1 for v in row] for row in x.tolist()] for x in (q, k)]
     for m in range(6):
         rotated = [
-            reference.score(features[0][m], features[1][n], m, n, interleaved=True) if n <= m else 0 for n in range(6)
+            oracles.score(features[0][m], features[1][n], m, n, interleaved=True) if n <= m else 0 for n in range(6)
         ]
-        plain = [reference.dot(features[0][m], features[1][n]) if n <= m else 0 for n in range(6)]
+        plain = [oracles.dot(features[0][m], features[1][n]) if n <= m else 0 for n in range(6)]
         assert tables["none"][m].tolist() == pytest.approx([w / sum(plain) for w in plain])
         assert tables["both"][m].tolist() == pytest.approx([w / sum(rotated) for w in rotated])
         assert tables["numerator"][m].tolist() == pytest.approx([w / sum(plain) for w in rotated])
@@ -224,13 +224,13 @@ def test_recall_is_the_plain_loop():
             features = [[math.exp(x) if x < 0 else x + 1 for x in key] for key in keys]
             for j in range(count):
                 weights = {
-                    "softmax": [math.exp(reference.dot(keys[j], key) / 2) for key in keys],
-                    "identity": [reference.dot(keys[j], key) for key in keys],
-                    "elu": [reference.dot(features[j], feature) for feature in features],
+                    "softmax": [math.exp(oracles.dot(keys[j], key) / 2) for key in keys],
+                    "identity": [oracles.dot(keys[j], key) for key in keys],
+                    "elu": [oracles.dot(features[j], feature) for feature in features],
                 }
                 for name, row in weights.items():
-                    output = [reference.dot(row, column) for column in zip(*values, strict=True)]
-                    fits = [reference.dot(output, value) for value in values]
+                    output = [oracles.dot(row, column) for column in zip(*values, strict=True)]
+                    fits = [oracles.dot(output, value) for value in values]
                     right[name] += fits[j] == max(fits)
         for name, number in right.items():
             loop[name].append(number / (2048 // count * count))
@@ -255,8 +255,8 @@ def test_score_family():
         sum(c * torch.randn(rows, 16, generator=generator, dtype=double) for c, rows in ((1, 1), (0.5, 24))).tolist()
         for _ in range(2)
     )
-    turned = [[reference.score(a, b, m, n, interleaved=True) / 4 for n, b in enumerate(k)] for m, a in enumerate(q)]
-    for name, loop in (("no position", [[reference.dot(a, b) / 4 for b in k] for a in q]), ("RoPE", turned)):
+    turned = [[oracles.score(a, b, m, n, interleaved=True) / 4 for n, b in enumerate(k)] for m, a in enumerate(q)]
+    for name, loop in (("no position", [[oracles.dot(a, b) / 4 for b in k] for a in q]), ("RoPE", turned)):
         assert np.allclose(scores[name], loop - np.mean(loop)), name
     # One word repeated: nothing without a position, and stripes under every encoding but TUPE.
     assert np.abs(equal.pop("no position")).max() < 1e-12
@@ -385,7 +385,7 @@ def test_one_pair_alone_goes_round():
         if delta:
             assert_shows_both_words(ax, delta, 0)
     scores = [
-        reference.dot(reference.rotate([1.8, 0.4], d * 10000 ** (-6 / 128), interleaved=True), [1.2, 0.8])
+        oracles.dot(reference.rotate([1.8, 0.4], d * 10000 ** (-6 / 128), interleaved=True), [1.2, 0.8])
         for d in (0, 2, 5, 10)
     ]
     assert titles == [f"{score:.2f}".replace("-", "−") for score in scores]

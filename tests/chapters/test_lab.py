@@ -19,7 +19,7 @@ from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
 from lab.traffic import rotation_traffic, traffic
 from rope_lib import cos_sin, inverse_frequencies
-from rope_lib.theory import reference
+from tests import oracles
 from tests.conftest import ROOT
 
 
@@ -325,7 +325,7 @@ def test_layer_is_the_plain_loop(generator):
     for m in range(3):
         row = []
         for head in (slice(0, 4), slice(4, 8)):
-            weights = [math.exp(reference.score(q[m][head], k[n], m, n, interleaved=False) / 2) for n in range(m + 1)]
+            weights = [math.exp(oracles.score(q[m][head], k[n], m, n, interleaved=False) / 2) for n in range(m + 1)]
             row += [sum(w * v[n][j] for n, w in enumerate(weights)) / sum(weights) for j in range(4)]
         rows.append(row)
     expected = layer.to_out(torch.tensor([rows], dtype=torch.float64))

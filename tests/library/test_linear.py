@@ -184,7 +184,7 @@ def test_weighted_sums_are_the_loop(chunk, decay, generator):
     decay = decay or 1.0
     loop = [
         [
-            sum(decay ** (i - j) * reference.dot(q[i].tolist(), k[j].tolist()) * v[j, c].item() for j in range(i + 1))
+            sum(decay ** (i - j) * oracles.dot(q[i].tolist(), k[j].tolist()) * v[j, c].item() for j in range(i + 1))
             for c in range(5)
         ]
         for i in range(9)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_lib.theory import reference, relative
+from rope_lib.theory import relative
 from rope_lib.theory.relative import relative_distances
 from tests import oracles
 from tests.conftest import ROOT
@@ -98,8 +98,8 @@ def test_tupe_is_two_products(generator):
             scores[head],
             lambda m, n, h=head: (
                 (
-                    reference.dot(q[h, m].tolist(), k[h, n].tolist())
-                    + reference.dot(position_q[m].tolist(), position_k[n].tolist())
+                    oracles.dot(q[h, m].tolist(), k[h, n].tolist())
+                    + oracles.dot(position_q[m].tolist(), position_k[n].tolist())
                 )
                 / math.sqrt(2 * DIM)
             ),

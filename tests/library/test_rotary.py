@@ -406,7 +406,7 @@ def test_errors_name_the_one_of_two_that_is_wrong(interleaved, call, wrong):
 
 @pytest.mark.parametrize("layout", [None, "half", 1, 0])
 def test_a_layout_is_true_or_false(layout):
-    text = r"interleaved is .*; it must be True \(pairs 2i, 2i\+1\) or False \(pairs i, i \+ half\)"
+    text = r"interleaved is .*; it must be True or False \(True: pairs 2i, 2i \+ 1; False: pairs i, i \+ half\)"
     with pytest.raises(TypeError, match=text):
         apply_rotary_emb(X, COS, SIN, interleaved=layout)
     with pytest.raises(TypeError, match=text):

@@ -22,6 +22,7 @@ from lectures.homework import check
 from lectures.teacher.numbers import numbers
 from rope_lib import RotaryEmbedding, half_split_to_interleaved, interleaved_to_half_split
 from rope_lib.theory import reference
+from tests import oracles
 from tests.conftest import ROOT
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "half-split"])
@@ -1178,9 +1179,9 @@ def test_the_exam_has_ten_questions_with_three_levels(seed):
     assert for_students.count("\n## ") == 10
     q, k = [float(drawn["a"]), 0.0], [0.0, float(drawn["b"])]
     speed = torch.pi / float(drawn["parts"])
-    found = reference.score(q, k, int(drawn["m"]) * speed, int(drawn["n"]) * speed, interleaved=True)
+    found = oracles.score(q, k, int(drawn["m"]) * speed, int(drawn["n"]) * speed, interleaved=True)
     assert abs(found - float(drawn["score"])) < 1e-3
-    exchanged = reference.score(q, k, int(drawn["n"]) * speed, int(drawn["m"]) * speed, interleaved=True)
+    exchanged = oracles.score(q, k, int(drawn["n"]) * speed, int(drawn["m"]) * speed, interleaved=True)
     assert abs(exchanged - float(drawn["exchanged"])) < 1e-3
     [order] = check.conversion_by_loop(torch.arange(int(drawn["rows"]))[:, None], int(drawn["head"]), False)
     assert ", ".join(str(int(row)) for row in order) == drawn["order"]
