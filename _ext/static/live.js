@@ -24,7 +24,6 @@
     };
   }
 
-  const load = (name) => import(new URL(name, address));
   const next = () => waiting.values().next().value;
 
   function end(words) {
@@ -51,6 +50,21 @@
       // The focus comes when the editor is there: else Orca reads all of the code, and no name.
       this.tryIt.onclick = () => this.show() && setTimeout(() => this.code.focus(), 50);
       if (this.breakIt) this.breakIt.onclick = () => this.change();
+      this.code = element("textarea", { className: "rb-code", value: this.text, wrap: "off", spellcheck: false,
+        autocapitalize: "off", ariaLabel: "Python code of this cell. Control and Enter run it." });
+      this.code.oninput = () => (this.code.rows = this.code.value.split("\n").length);
+      this.code.oninput();
+      this.code.setSelectionRange(0, 0);
+      this.code.onkeydown = (event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey || event.shiftKey)) return;
+        event.preventDefault();
+        this.run();
+      };
+      const button = (textContent, onclick) => element("button", { type: "button", textContent, onclick });
+      this.runs = button("Run", () => (waiting.has(this.number) ? this.stop() : this.run()));
+      this.reset = button("Reset", () => this.restore());
+      this.close = button("Close", () => this.leave());
+      this.meter = element("progress", { max: 1, hidden: true, ariaLabel: "Progress" });
     }
 
     // Open the editor; false where no Python can be had.
@@ -64,32 +78,12 @@
       }
       Cell.open.add(this);
       start();
-      if (!this.code) this.build();
       this.input.firstElementChild.hidden = true;
       this.bar.before(this.code);
       this.tryIt.replaceWith(this.runs);
       this.status.before(this.reset, this.close);
       this.bar.append(this.meter);
       return true;
-    }
-
-    build() {
-      this.code = element("textarea", { className: "rb-code", value: this.text, wrap: "off", spellcheck: false,
-        autocapitalize: "off", ariaLabel: "Python code of this cell. Control and Enter run it." });
-      this.code.oninput = () => (this.code.rows = this.code.value.split("\n").length);
-      this.code.oninput();
-      this.code.setSelectionRange(0, 0);
-      this.code.onkeydown = (event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey || event.shiftKey)) {
-          event.preventDefault();
-          this.run();
-        }
-      };
-      const button = (textContent, onclick) => element("button", { type: "button", textContent, onclick });
-      this.runs = button("Run", () => (waiting.has(this.number) ? this.stop() : this.run()));
-      this.reset = button("Reset", () => this.restore());
-      this.close = button("Close", () => this.leave());
-      this.meter = element("progress", { max: 1, hidden: true, ariaLabel: "Progress" });
     }
 
     say(...words) {
@@ -180,7 +174,7 @@
     formula(tex) {
       const made = element("div", { className: "output text_latex math", textContent: tex });
       made.dataset.tex = tex;
-      Promise.all([load("formulas.mjs"), load("live/temml.mjs")])
+      Promise.all(["formulas.mjs", "live/temml.mjs"].map((name) => import(new URL(name, address))))
         .then(([{ mathml }, { default: temml }]) => (made.innerHTML = mathml(temml, tex, true)));
       return made;
     }
@@ -189,7 +183,6 @@
     clear() {
       this.status.classList.remove("rb-refused");
       this.result?.remove();
-      this.result = null;
     }
 
     restore() {

@@ -10,13 +10,12 @@
   const escaped = text => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const wordsOf = text => text.match(/[\p{L}\p{N}_]+(?:[.’'-][\p{L}\p{N}_]+)*/gu) || [];
   const lower = text => text.toLowerCase();
-  let vocabulary;
+  const vocabulary = new Set(places.flatMap(([, title, , , text]) => wordsOf(lower(`${title} ${text}`))));
 
   // A word of the query as a pattern: it begins a word of the text, or has the same stem. Chinese has no spaces, and
   // 500000 may have commas.
   const pattern = word => {
     if (/\p{Script=Han}/u.test(word)) return escaped(word);
-    vocabulary ||= new Set(places.flatMap(([, title, , , text]) => wordsOf(lower(`${title} ${text}`))));
     const stem = stemmer.stemWord(word);
     const forms = /^[a-z]+$/.test(word)
       ? [...vocabulary].filter(other => !other.startsWith(word) && stemmer.stemWord(other) === stem) : [];
@@ -36,8 +35,8 @@
     }
     const found = patterns.filter(({test}) => test.test(title) || test.test(text));
     if (!found.length || (all && found.length < patterns.length)) return [0, at];
-    const weigh = some => some.reduce((sum, {rare}) => sum + rare, 0) / weigh.most;
-    weigh.most = patterns.reduce((sum, {rare}) => sum + rare, 0);
+    const sum = some => some.reduce((all, {rare}) => all + rare, 0);
+    const weigh = some => sum(some) / sum(patterns);
     const exact = lower(text).includes(phrase) ? 60 : 0;
     const inTitle = 40 * weigh(patterns.filter(({test}) => test.test(title)));
     const onPage = 25 * weigh(patterns.filter(({test}) => test.test(pages[page][1])));
