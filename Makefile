@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 NPM := $(VENV)/npm
 FONTS := $(NPM)/node_modules/@fontsource
-SUBSET := $(BIN)/pyftsubset --flavor=woff2 --no-hinting
+SUBSET := $(BIN)/pyftsubset --flavor=woff2 --no-hinting --drop-tables+=FFTM
 VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p' pyproject.toml)
 BUILD = $(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
 	{ grep -aE "WARNING|ERROR|Error:" $(VENV)/build.log; \
