@@ -44,7 +44,7 @@ serve: book  ## serve the pages on http://localhost:8000 (PORT=...)
 	@echo "The book is on http://localhost:$(PORT). Control and C end it."
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html > /dev/null 2>&1 || true
 
-check: $(VENV)/test.stamp lint  ## style, library and the form of the chapters, a minute or two
+check: $(VENV)/test.stamp lint  ## style, library and the form of the chapters, a minute
 	@$(PYTEST) -m "not slow" --doctest-modules rope_lib tests/library tests/chapters
 
 test: $(VENV)/test.stamp lint book  ## all that a change can break: library, every chapter run again, pages

@@ -493,7 +493,7 @@ def test_two_exams_show_the_printed_numbers():
 
 
 def test_each_figure_has_a_test_of_its_data():
-    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "chapters").glob("test_*.py"))
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("*/test_*.py"))
     for name in sorted(functions("draw_").keys() - DRAWINGS):
         assert f".draw_{name}(" in tests, (
             f"draw_{name} has no test of its data: compare the plotted numbers with a closed form or the plain loop, "
