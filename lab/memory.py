@@ -1,6 +1,5 @@
 """How much memory a piece of code takes anew, whether or not it gives it back."""
 
-import mmap
 import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
@@ -32,29 +31,6 @@ def memory_taken(function: Callable[[], object]) -> int:
     with _Count() as count:
         function()
     return count.taken
-
-
-def large_pages_on_request() -> bool:
-    """Whether this system gives pages of 2 MiB to whom asks for them, and small ones to others: by trying both."""
-    if not hasattr(mmap, "MADV_HUGEPAGE"):
-        return False
-    data, faults = b"1" * 2**24, []
-    for ask in (True, False):
-        with mmap.mmap(-1, len(data), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-            if ask:
-                memory.madvise(mmap.MADV_HUGEPAGE)
-            faults.append(page_faults(lambda memory=memory: memory.write(data)))
-    asked, plain = faults
-    return 4 * asked < plain
-
-
-def page_faults(function: Callable[[], object]) -> int:
-    """How often the system hands out a page of memory, of whatever size, while the function runs (not on Windows)."""
-    import resource
-
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    function()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 def peak_rise(function: Callable[[int], Callable[[], object]], size: int) -> int:

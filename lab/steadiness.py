@@ -40,15 +40,6 @@ def blocks(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return out
 
 
-def whole(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Half-split, three operations on whole tensors, into one result."""
-    y = x * torch.cat((cos, cos), dim=-1)
-    (x0, x1), (y0, y1) = x.chunk(2, dim=-1), y.chunk(2, dim=-1)
-    y0.addcmul_(x1, sin, value=-1)
-    y1.addcmul_(x0, sin)
-    return y
-
-
 def temporaries(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Half-split as most libraries write it: five operations, four of them with a new tensor that is thrown away."""
     x0, x1 = x.chunk(2, dim=-1)
@@ -56,11 +47,11 @@ def temporaries(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def library(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """`apply_rotary_emb`: as `whole`, into large pages."""
+    """`apply_rotary_emb`: four operations, each on half of the whole tensor, into one result."""
     return apply_rotary_emb(x, cos, sin, interleaved=False)
 
 
-FORMS = {"blocks": blocks, "whole": whole, "temporaries": temporaries, "rope_lib": library}
+FORMS = {"blocks": blocks, "temporaries": temporaries, "rope_lib": library}
 
 
 def measure(count: int) -> dict[str, list[float]]:

@@ -2,7 +2,7 @@
 
 What costs time on a GPU is what passes its memory, and the start of each operation. So: two operations, which read half
 precision beside tables of float32 (`_rotate_mixed`; `lab.traffic` counts). What costs time on a CPU:
-* New memory: the system clears it first. So: large pages (`_memory`).
+* New memory: the system clears it first. So: little of it.
 * Waiting: an operation on more than 32768 elements is shared among several cores and ends with the slowest. Beside a
   busy program that can mean one turn of it, 8 ms, for each operation. So: few operations, on whole tensors.
 """
@@ -19,7 +19,6 @@ from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from rope_lib._checks import HALF
-from rope_lib._memory import new_memory
 from rope_lib.formula import rotate_pairs
 
 PIECE = 2**15  # elements: torch shares more than these among several cores
@@ -31,7 +30,9 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
         return tuple(rotate_pairs(x, cos, sin, interleaved=interleaved) for x in xs)
     tables, rotated = None, []
     for x in xs:
-        if _on_cpu(x) and x.numel() <= PIECE and not (x.requires_grad and torch.is_grad_enabled()):
+        one_product = interleaved and torch.promote_types(x.dtype, cos.dtype) == x.dtype
+        simple = one_product or (_on_cpu(x) and x.numel() <= PIECE)
+        if simple and not (x.requires_grad and torch.is_grad_enabled()):
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
             wide = widened(x)
             rotated.append(_rotate_small(wide, *tables, in_place=wide is not x).type_as(x))
@@ -102,20 +103,20 @@ def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_place
 
 
 def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Into new memory, in few operations, each on all of x or half of it; the sines of halves are added in place."""
+    """Into new memory, in few operations, each on all of x or half of it; what was widened is rotated where it lies."""
     dtype = torch.promote_types(x.dtype, cos.dtype)
     if not (_on_cpu(x) or (interleaved and dtype == x.dtype)):
         return _rotate_mixed(x, cos, sin, interleaved)
-    wide = x if dtype == x.dtype else new_memory(x, dtype=dtype).copy_(x)
-    y = new_memory(wide) if wide is x or not interleaved else wide
+    wide = x.to(dtype, memory_format=torch.contiguous_format)
+    y = torch.empty_like(x, memory_format=torch.contiguous_format) if wide is x else wide
     if interleaved:
         torch.mul(_as_complex(wide), _by_pieces(torch.complex, cos, sin), out=_as_complex(y))
     else:
-        torch.mul(wide, torch.cat((cos, cos), dim=-1), out=y)
         (x0, x1), (y0, y1) = wide.chunk(2, dim=-1), y.chunk(2, dim=-1)
-        y0.addcmul_(x1, sin, value=-1)
-        y1.addcmul_(x0, sin)
-    return y if dtype == x.dtype else new_memory(x).copy_(y)
+        x0 = x0.clone() if y is wide else x0
+        torch.mul(x0, cos, out=y0).addcmul_(x1, sin, value=-1)
+        torch.mul(x1, cos, out=y1).addcmul_(x0, sin)
+    return y.to(x.dtype)
 
 
 def _rotate_mixed(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:

@@ -22,7 +22,6 @@ from torch.nn.functional import pad, relu
 
 from rope_lib._checks import check_flag, check_rotation, check_same_dtype
 from rope_lib._fast import widened
-from rope_lib._memory import new_memory
 from rope_lib.rotary import apply_rotary_pos_emb
 
 SEGMENT = 16  # chunks that are treated in one pass
@@ -188,7 +187,7 @@ def _causal(
             result = output
             break
         if result is None and not output.requires_grad:  # outputs go where they belong at once: half the memory
-            result = new_memory(output, (*output.shape[:-2], length, output.shape[-1]))
+            result = output.new_empty(*output.shape[:-2], length, output.shape[-1])
         outputs.append(output if result is None else result.narrow(-2, end, size).copy_(output))
         end += size
     # The parts are views: a copy of each keeps no more alive than the state is.

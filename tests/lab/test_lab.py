@@ -1,7 +1,6 @@
 import argparse
 import contextlib
 import math
-import mmap
 import os
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import torch
 
 from lab import mistakes, peers, results, speed, steadiness
 from lab.layer import RotaryAttention
-from lab.memory import memory_taken, page_faults, peak_rise
+from lab.memory import memory_taken, peak_rise
 from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
 from lab.traffic import rotation_traffic, traffic
@@ -308,12 +307,6 @@ def test_what_a_rotation_asks_of_a_gpu():
         ("bfloat16", True): ((1 + 2 + 2 + 1 + 1 + (made + used) / 32) / 2, 5),
         ("bfloat16", False): ((1 / 2 + 2 + 2 + 1 / 2 + 1 + (made + used) / 32) / 2, 5),
     }
-
-
-def test_page_faults_counts_pages_that_are_touched_for_the_first_time():
-    with mmap.mmap(-1, 64 * mmap.PAGESIZE) as memory:
-        assert page_faults(lambda: memory[0]) < 64
-        assert page_faults(lambda: memory.write(b"1" * len(memory))) >= 63
 
 
 def test_layer_is_the_plain_loop(generator):

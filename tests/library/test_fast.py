@@ -1,7 +1,6 @@
 """The fast forms of the rotation are the formula: for each dtype, shape and order of memory, in each derivative."""
 
 import itertools
-import mmap
 import sys
 import threading
 import weakref
@@ -13,7 +12,6 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lab.memory import large_pages_on_request, page_faults
 from rope_lib import RotaryEmbedding, _fast, apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.formula import rotate_pairs
 
@@ -142,25 +140,6 @@ def test_pieces_of_tables_leave_nothing_out(interleaved, seq_len, generator, mon
         assert_rounded_once(turned.detach(), x.detach(), cos, sin, interleaved=interleaved)
         [gradient] = torch.autograd.grad(turned, x, upstream)
         assert_rounded_once(gradient, upstream, cos, -sin, interleaved=interleaved)
-
-
-@layouts
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.skipif(not large_pages_on_request(), reason="this system has no large pages on request")
-def test_large_results_come_in_large_pages(interleaved, dtype):
-    """512 small pages or more make a large one. A system whose memory is in crumbs may give small ones at times."""
-    x, (cos, sin) = torch.ones(2**24, dtype=dtype).view(32, 2**12, 128), tables(torch.arange(2**12), 128)
-    faults = [page_faults(lambda: apply_rotary_emb(x, cos, sin, interleaved=interleaved)) for _ in range(5)]
-    assert min(faults) * mmap.PAGESIZE < x.nbytes / 2
-
-
-@layouts
-@pytest.mark.parametrize("dtype", FULL + HALF, ids=str)
-def test_without_large_pages_nothing_else_changes(interleaved, dtype, monkeypatch):
-    x, (cos, sin) = torch.ones(2**20, dtype=dtype).view(2**13, 128), tables(torch.arange(2**13), 128)
-    expected = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
-    monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
-    assert torch.equal(apply_rotary_emb(x, cos, sin, interleaved=interleaved), expected)
 
 
 @layouts

@@ -8,7 +8,6 @@ from torch._subclasses import FakeTensorMode
 
 from rope_lib import (
     RotaryEmbedding,
-    _memory,
     apply_rotary_emb,
     apply_rotary_pos_emb,
     axial_cos_sin,
@@ -194,28 +193,6 @@ def test_any_finite_scale_is_that_of_the_formula(scale):
     found = softmax.attention(X, X, X, causal=True, scale=scale)
     expected = softmax.attention_from_scores(scale * X @ X.mT, X, causal=True)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-@pytest.mark.parametrize(("beyond", "asked"), [(-1, 0), (0, 1), (1, 1)])
-def test_large_pages_are_asked_for_by_bytes(dtype, beyond, asked, monkeypatch):
-    if not hasattr(_memory.mmap, "MADV_HUGEPAGE"):
-        return
-    calls = []
-
-    class Library:
-        def __init__(self, _):
-            pass
-
-        def madvise(self, begin, size, advice):
-            calls.append((begin.value, size.value))
-
-    monkeypatch.setattr(_memory.ctypes, "CDLL", Library)
-    new = _memory.new_memory(torch.empty(0, dtype=dtype), (_memory.LARGE // dtype.itemsize + beyond,))
-    assert len(calls) == asked
-    for begin, size in calls:
-        assert new.data_ptr() <= begin
-        assert begin + size == new.data_ptr() + new.nbytes
 
 
 def test_a_key_that_is_null_is_one_that_is_missing():
