@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_dim, check_tensor
+from rope_lib._checks import check_dim, check_int, check_tensor
 
 
 def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int, rotary_dim: int | None = None) -> Tensor:
@@ -62,8 +60,7 @@ def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, pairs: 
     check_dim(rotary_dim, "rotary_dim")
     if rotary_dim > head_dim:
         raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")
-    if isinstance(dim, bool) or not isinstance(dim, Integral):
-        raise TypeError(f"dim is {dim!r}; it must be the number of an axis, 0 for the rows of a weight")
+    check_int(dim, "dim")
     if not -x.ndim <= dim < x.ndim:
         raise ValueError(f"dim is {dim}, but x has shape {tuple(x.shape)}; it must be one of its axes")
     if x.shape[dim] % head_dim:

@@ -126,7 +126,7 @@ REFUSED = {
     ),
     "rows by name": (
         lambda: interleaved_to_half_split(X, head_dim=8, dim="rows"),
-        TypeError, "dim is 'rows'; it must be the number of an axis",
+        TypeError, "dim is 'rows'; it must be an int",
     ),
     "half an axis": (lambda: interleaved_to_half_split(X, head_dim=8, dim=2.0), TypeError, "dim is 2.0"),
     "slopes in a list": (lambda: relative.alibi_bias(STEPS, [0.5]), TypeError, "slopes is a list; it must be a tensor"),
