@@ -103,15 +103,6 @@ def check_inv_freq(inv_freq: Tensor) -> None:
         raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")
 
 
-def check_table_dtype(dtype: torch.dtype) -> None:
-    """Require a format in which tables are exact enough."""
-    if dtype not in FULL:
-        raise TypeError(
-            f"dtype is {dtype!r}; tables are torch.float32 or torch.float64 (half-precision queries and keys are "
-            "rotated in float32 and rounded once)"
-        )
-
-
 def check_factor(factor: float) -> None:
     """Require a finite number of at least 1."""
     check_number(factor, "factor")

@@ -26,13 +26,11 @@ PIECE = 2**15  # elements: torch shares more than these among several cores
 
 def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     """`rotate_pairs` of each x, each in the form that suits it; all is checked already."""
-    if _formula_is_best(xs, cos, sin):
-        return tuple(rotate_pairs(x, cos, sin, interleaved=interleaved) for x in xs)
     tables, rotated = None, []
     for x in xs:
-        one_product = interleaved and torch.promote_types(x.dtype, cos.dtype) == x.dtype
-        simple = one_product or (_on_cpu(x) and x.numel() <= PIECE)
-        if simple and not (x.requires_grad and torch.is_grad_enabled()):
+        if _formula_is_best(x, cos, sin):
+            rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
+        elif _is_simple(x, cos, interleaved):
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
             wide = widened(x)
             rotated.append(_rotate_small(wide, *tables, in_place=wide is not x).type_as(x))
@@ -43,14 +41,21 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
     return tuple(rotated)
 
 
-def _formula_is_best(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor) -> bool:
+def _formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
     """Compilers make one pass over memory of it; Apple's GPUs have no complex numbers; tables may want gradients.
 
     Tracers and other kinds of tensors (fake ones, say) need operations that they know.
     """
     learned = torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)
-    strange = any(x.is_mps or type(x) not in (Tensor, Parameter) for x in xs)
+    strange = x.is_mps or type(x) not in (Tensor, Parameter)
     return learned or strange or torch.compiler.is_compiling() or torch.jit.is_tracing()
+
+
+def _is_simple(x: Tensor, cos: Tensor, interleaved: bool) -> bool:
+    """A few elements, or one product of complex numbers, without a gradient: to go another way would take longer."""
+    if x.requires_grad and torch.is_grad_enabled():
+        return False
+    return (_on_cpu(x) and x.numel() <= PIECE) or (interleaved and torch.promote_types(x.dtype, cos.dtype) == x.dtype)
 
 
 def _on_cpu(x: Tensor) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_base, check_dim, check_flag, check_inv_freq, check_positions, check_table_dtype
+from rope_lib._checks import FULL, check_base, check_dim, check_flag, check_inv_freq, check_positions
 
 
 def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch.device | str | None = None) -> Tensor:
@@ -69,7 +69,11 @@ def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.f
 
 
 def _tables(positions: Tensor, inv_freq: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    check_table_dtype(dtype)
+    if dtype not in FULL:
+        raise TypeError(
+            f"dtype is {dtype!r}; tables are torch.float32 or torch.float64 (half-precision queries and keys are "
+            "rotated in float32 and rounded once)"
+        )
     device = _float64_device(positions.device)
     angles = positions.to(device, torch.float64) * inv_freq.to(device)
     return angles.cos().to(positions.device, dtype), angles.sin().to(positions.device, dtype)

@@ -77,7 +77,7 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
 def _rotate_heads(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     """Rotate the first dimensions of each head, as many as there are tables for, and pass the others through."""
     rotary_dim = 2 * cos.shape[-1]
-    if all(x.shape[-1] == rotary_dim for x in xs):
+    if xs[0].shape[-1] == rotary_dim == xs[-1].shape[-1]:  # x alone, or q and k
         return rotate(xs, cos, sin, interleaved)
     rotated = rotate(tuple(x[..., :rotary_dim] for x in xs), cos, sin, interleaved)
     return tuple(torch.cat((y, x[..., rotary_dim:]), dim=-1) for x, y in zip(xs, rotated, strict=True))
