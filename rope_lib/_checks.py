@@ -93,7 +93,8 @@ def check_positions(positions: Tensor, name: str = "positions") -> None:
 
 def check_inv_freq(inv_freq: Tensor) -> None:
     """Require float64 speeds in a vector."""
-    check_tensor(inv_freq, "inv_freq", "inverse_frequencies(rotary_dim) (is it the base, or the dimension?)")
+    example = "inverse_frequencies(rotary_dim) (is it the base, or the dimension? Or a pair: inv_freq, factor?)"
+    check_tensor(inv_freq, "inv_freq", example)
     if inv_freq.dtype != torch.float64:
         raise TypeError(
             f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64 "

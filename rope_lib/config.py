@@ -40,12 +40,15 @@ HEAD_OF_CLASS = {  # model_type: what its class takes for a head_dim that the fi
     **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4_text", "vaultgemma"), 256),
     **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 256),
     **dict.fromkeys(("qwen3", "qwen3_vl_text", "glm", "glm4", "llama4_text", "ministral3", "helium", "seed_oss"), 128),
-    **dict.fromkeys(("ernie4_5", "minimax_m2", "internlm3"), 128),
-    **dict.fromkeys(("gpt_oss", "deepseek_v2", "deepseek_v3"), 64),  # DeepSeek's: the part that turns
+    **dict.fromkeys(("ernie4_5", "minimax_m2", "internlm3", "hy_v3", "solar_open", "step3p5", "mellum"), 128),
+    **dict.fromkeys(("gpt_oss", "deepseek_v2", "deepseek_v3", "deepseek_v32"), 64),  # DeepSeek's: the part that turns
+    **dict.fromkeys(("glm_moe_dsa", "glm4_moe_lite", "longcat_flash", "mistral4", "youtu"), 64),  # likewise
+    **{"minicpm3": 32},
 }
 SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a partial_rotary_factor that the file lacks
-    **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5", "qwen3_5_moe"), 0.25),
+    **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 0.25),
     **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
+    **dict.fromkeys(("bamba", "glm4v_moe_text"), 0.5),
 }
 BASE_IS_10000 = {  # those whose class takes it for a rope_theta that the file lacks
     *("llama", "mistral", "qwen2", "qwen2_vl", "gemma", "gemma2", "gptj", "codegen"),
@@ -69,11 +72,11 @@ def frequencies_from_config(
     Known are rope_theta, rope_scaling and rope_parameters, with rope_type (or type) default, linear, dynamic, yarn,
     longrope, llama3 or proportional; head_dim, qk_rope_head_dim, or hidden_size and num_attention_heads; rotary_dim,
     partial_rotary_factor; max_position_embeddings, original_max_position_embeddings; older names of these (rotary_pct,
-    n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, ModernBERT). Any other name with "rope",
+    n_embd, su ...), and those of models whose layers differ (Gemma 3, 4, OLMo 3, ModernBERT). Any other name with "rope",
     "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a missing
     partial_rotary_factor 1, unless model_type names a class that takes something else (GPT-NeoX, GLM, Phi ...) or one
-    that is not known here: then a missing base is an error. A missing head_dim is that of the class where the class has
-    one of its own (Gemma, Qwen3 ...). Entries that contradict each other are errors.
+    that is not known here: then a missing base is an error. A missing head_dim is that of the class where it is
+    known here to have one of its own (Gemma, Qwen3 ...). Entries that contradict each other are errors.
 
     What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
     What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),
@@ -126,8 +129,8 @@ def frequencies_from_config(
     missing, unknown = set(required) - set(rope), set(rope) - {*ANYWHERE, *required, *optional}
     if missing or unknown:
         raise ValueError(
-            f"rope_type is {found!r}; missing beside it: {sorted(missing) or 'nothing'}; not known here: "
-            f"{sorted(unknown) or 'nothing'}"
+            f"rope_type is {found!r}{'' if found in rope.values() else ', for none is given'}; missing beside it: "
+            f"{sorted(missing) or 'nothing'}; not known here: {sorted(unknown) or 'nothing'}"
         )
     kind_of_model = config.get("model_type", "")
     share = _only(config | rope, *SHARES, default=SHARE_OF_CLASS.get(kind_of_model, 1.0))
@@ -136,8 +139,12 @@ def frequencies_from_config(
         raise ValueError(f"partial_rotary_factor is {share}; it must be between 0 and 1, a share of head_dim")
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
     base = _first(config | rope, *BASES, default=10000.0 if kind_of_model in {"", *BASE_IS_10000} else None)
-    if layer_type is None and rope.get("rope_theta", base) != config.get("rope_theta", base):
-        raise ValueError(f"rope_theta is {rope['rope_theta']} and {config['rope_theta']}; take out the one not meant")
+    for name in (
+        ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings") if layer_type is None else ()
+    ):
+        inner, outer = rope.get(name), config.get(name)
+        if None not in (inner, outer) and inner != outer and (name, outer) != ("partial_rotary_factor", 1):
+            raise ValueError(f"{name} is {inner} and {outer}; take out the one not meant")
     if base is None:
         raise ValueError(
             f"config has no rope_theta: does the model rotate? What the class of {kind_of_model!r} takes is not known "
@@ -232,7 +239,7 @@ def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
         raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
     if not _first(config | rope, *BASES) and "_text" in config.get("model_type", ""):
         raise ValueError(f"config is a part of a multimodal model's, and has no rope_theta ({WHOLE})")
-    local = _first(config, *LOCAL_BASES)
+    local = _first(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
     return {None: rope} if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
 
 
@@ -241,7 +248,8 @@ def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
     if part:
         return part
     head_dim = _head_dim(config, layer_type)
-    rotary_dim, by_share = config.get("rotary_dim"), int(head_dim * share)  # the first is GPT-J's
+    own = 64 if config.get("model_type") in ("gptj", "codegen") else None
+    rotary_dim, by_share = config.get("rotary_dim", own), int(head_dim * share)
     if rotary_dim and (rotary_dim > head_dim or (share != 1 and rotary_dim != by_share)):
         raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
     check_dim(
@@ -268,6 +276,7 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
                 "model not rotate?)"
             )
         head_dim = width // heads
+        check_dim(head_dim, f"head_dim (hidden_size {width} over num_attention_heads {heads})")
     check_dim(head_dim, "head_dim")
     return head_dim
 

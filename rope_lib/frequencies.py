@@ -158,7 +158,7 @@ def sectioned_cos_sin(
     check_inv_freq(inv_freq)
     check_flag(interleaved_sections, "interleaved_sections")
     if not isinstance(sections, Sequence):
-        raise TypeError(f"sections is {sections!r:.60}; it must be whole numbers, such as (16, 24, 24)")
+        raise TypeError(f"sections is {sections!r:.60}; it must be a tuple or list, such as (16, 24, 24)")
     axes = positions.shape[-1] if positions.ndim else 0
     whole = all(isinstance(section, int) and section >= 0 for section in sections)
     if not whole or sum(sections) != len(inv_freq) or axes != len(sections):

@@ -145,11 +145,10 @@ class RotaryEmbedding(nn.Module):
                 raise ValueError(f"base is {base}, but inv_freq is given too, and replaces it: hand base to its maker")
             if inv_freq.shape != (rotary_dim // 2,):
                 raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be ({rotary_dim // 2},)")
-            if inv_freq.requires_grad or inv_freq.is_meta:
-                raise ValueError(
-                    f"inv_freq {'wants a gradient' if inv_freq.requires_grad else 'is on meta and has no values'}; the "
-                    "module keeps fixed numbers (for learned speeds: cos_sin, then apply_rotary_pos_emb)"
-                )
+            if inv_freq.is_meta:
+                raise ValueError("inv_freq is on meta and has no values; make it with device='cpu'")
+            if inv_freq.requires_grad:
+                raise ValueError("inv_freq wants a gradient; learned speeds go to cos_sin and apply_rotary_pos_emb")
             inv_freq = inv_freq.to("cpu", copy=True)  # no buffer: .to(bfloat16) does not reach it
             falls = type(inv_freq) is not Tensor or (inv_freq.isfinite().all() and (inv_freq.diff() <= 0).all())
             if not falls:  # (a fake tensor has no values)

@@ -256,7 +256,7 @@ def _speeds(
     if not math.inf > beta_fast >= beta_slow > 0:
         raise ValueError(
             f"beta_fast is {beta_fast} and beta_slow {beta_slow}; needed are beta_fast >= beta_slow > 0, in turns per "
-            "trained length (are the two swapped?)"
+            "trained length (are the two swapped? Llama calls them high_freq_factor and low_freq_factor)"
         )
     interpolated = linear_scaling(rotary_dim, factor=factor, base=base)
     return inverse_frequencies(rotary_dim, base=base, device="cpu"), interpolated

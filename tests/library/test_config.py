@@ -82,6 +82,8 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"rope_parameters": {"partial_rotary_factor": 0.5}, "partial_rotary_factor": 1.0}, [1, 0.01], 1),
         ({"model_type": "glm", "head_dim": 8}, [1, 0.01], 1),  # what the class knows and the file does not say
         ({"model_type": "gpt_neox"}, [1], 1),
+        ({"model_type": "bamba", "rope_theta": 1e4}, [1, 0.01], 1),
+        ({"model_type": "gptj", "rotary_dim": 4}, [1, 0.01], 1),
         ({"model_type": "gpt_neox", "rotary_pct": 1.0}, PLAIN, 1),
         ({"model_type": "phi", "partial_rotary_factor": 1.0}, PLAIN, 1),
         ({"model_type": "llama"}, PLAIN, 1),
@@ -186,7 +188,6 @@ EIGHT_FOLD = math.sqrt(1 + math.log(8) / math.log(512))
         (OF_512, {}, 512, SHORT_SPEEDS, EIGHT_FOLD),
         (OF_512, {}, 513, LONG_SPEEDS, EIGHT_FOLD),
         ({}, OF_512, 513, LONG_SPEEDS, EIGHT_FOLD),
-        (OF_512, {"original_max_position_embeddings": 9}, 512, SHORT_SPEEDS, EIGHT_FOLD),
         (OF_512, {"type": "su"}, 4096, LONG_SPEEDS, EIGHT_FOLD),
         ({}, {"original_max_position_embeddings": 4096}, 4096, SHORT_SPEEDS, 1),  # trained at this length
         ({}, {"original_max_position_embeddings": 4096}, 4097, LONG_SPEEDS, 1),
@@ -298,7 +299,15 @@ def test_layers_may_differ(changes, layer_type, speeds):
             None,
             r"missing beside it: nothing; not known here: \['beta_fast'\]",
         ),
-        ({"rope_scaling": {"factor": 2.0}}, None, r"rope_type is 'default'; .*not known here: \['factor'\]"),
+        ({"rope_scaling": {"factor": 2.0}}, None, r"'default', for none is given; .*not known here: \['factor'\]"),
+        ({"rope_theta": float("nan")}, None, "base is nan; it must be a finite number above 1"),
+        ({"partial_rotary_factor": 0.25, "rope_parameters": {"partial_rotary_factor": 0.5}}, None, "0.5 and 0.25;"),
+        (
+            {"original_max_position_embeddings": 9, "rope_scaling": YARN | {"original_max_position_embeddings": 8}},
+            None,
+            "original_max_position_embeddings is 8 and 9; take out",
+        ),
+        ({"model_type": "gptj"}, None, "rotary_dim is 64, but head_dim 8"),
         ({"rope_scaling": YARN | {"llama_4_scaling_beta": 0.1}}, None, r"not known here: \['llama_4_scaling_beta'\]"),
         ({"rope_scaling": LONG | {"long_mscale": 1.2}}, None, r"not known here: \['long_mscale'\]"),
         (
@@ -338,7 +347,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"num_attention_heads": None}, None, "neither head_dim nor hidden_size and num_attention_heads"),
         ({"num_attention_heads": 0}, None, "neither head_dim nor hidden_size and num_attention_heads"),
         ({"partial_rotary_factor": 0.4}, None, r"rotary_dim \(head_dim times partial_rotary_factor\) is 3; .* even"),
-        ({"hidden_size": 19}, None, "is 9; it must be positive and even"),
+        ({"hidden_size": 19}, None, r"\(hidden_size 19 over num_attention_heads 2\) is 9; .* and even"),
         ({"rotary_dim": 5}, None, "rotary_dim is 5; it must be positive and even"),
         ({"rope_theta": 1.0}, None, "base is 1.0; it must be a finite number above 1"),
         ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor is 0.5; it must be at least 1"),
@@ -428,12 +437,26 @@ def test_what_is_read_goes_into_the_module(model, generator):
 @pytest.mark.parametrize(
     ("model_type", "size"),
     [("gemma", 256), ("gemma2", 256), ("gemma3_text", 256), ("qwen3", 128), ("qwen3_vl_text", 128), ("glm4", 128),
-     ("qwen3_next", 256), ("llama4_text", 128), ("gpt_oss", 64), ("deepseek_v3", 64), ("llama", 8), ("qwen2", 8)],
+     ("qwen3_next", 256), ("llama4_text", 128), ("gpt_oss", 64), ("deepseek_v3", 64),
+     ("minicpm3", 32), ("llama", 8), ("qwen2", 8)],
 )  # fmt: skip
 def test_a_missing_head_dim_is_that_of_the_class(model_type, size):
     """As transformers 5.23 has it for a file without one, whatever the width."""
     config = SMALL | {"model_type": model_type, "rope_theta": 1e4, "partial_rotary_factor": 1.0}
     assert 2 * len(frequencies_from_config(config)[0]) == size
+
+
+def test_olmo3_stretches_only_the_layers_that_see_all():
+    """Its one rope_scaling is for full_attention; the others keep the base."""
+    olmo = SMALL | {"model_type": "olmo3", "rope_theta": 16.0, "rope_scaling": YARN}
+    for layer_type, changes in (("full_attention", {"rope_scaling": YARN}), ("sliding_attention", {})):
+        inv_freq, factor = frequencies_from_config(olmo, layer_type=layer_type)
+        expected, of_all = frequencies_from_config(SMALL | {"rope_theta": 16.0} | changes)
+        assert torch.equal(inv_freq, expected)
+        assert factor == of_all
+    assert factor == 1.0
+    with pytest.raises(ValueError, match=r"layer_type is None; .*'full_attention', 'sliding_attention'"):
+        frequencies_from_config(olmo)
 
 
 def test_a_rest_of_another_class_does_not_matter():

@@ -228,7 +228,7 @@ REFUSED = {
     ),
     "no sections": (
         lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=None),
-        TypeError, "sections is None; it must be whole numbers",
+        TypeError, "sections is None; it must be a tuple or list",
     ),
     "sections with a point": (
         lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=(2.0, 2.0)), ValueError, "a whole number",

@@ -445,7 +445,7 @@ SPEEDS = inverse_frequencies(4)
         ({"inv_freq": SPEEDS.float()}, TypeError, "inv_freq has dtype torch.float32; angles need torch.float64"),
         ({"inv_freq": 500000.0}, TypeError, "inv_freq is a float; it must be a tensor.*is it the base"),
         ({"inv_freq": SPEEDS.tolist()}, TypeError, "inv_freq is a list; it must be a tensor"),
-        ({"inv_freq": torch.nn.Parameter(SPEEDS)}, ValueError, "wants a gradient; the module keeps fixed numbers"),
+        ({"inv_freq": torch.nn.Parameter(SPEEDS)}, ValueError, "wants a gradient; learned speeds go to cos_sin"),
         ({"inv_freq": SPEEDS.to("meta")}, ValueError, "is on meta and has no values"),
         ({"attention_factor": 0}, ValueError, "attention_factor is 0; it must be positive"),
         ({"attention_factor": -1.2}, ValueError, "attention_factor is -1.2"),

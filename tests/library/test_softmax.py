@@ -3,6 +3,7 @@ import re
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rope_lib import RotaryEmbedding
 from rope_lib.softmax import attention, attention_from_scores
@@ -120,6 +121,15 @@ def test_a_query_that_sees_no_key_gets_zeros(generator):
     torch.testing.assert_close(out[:, 1:], attention(q[:, 1:], q[:, 1:], q[:, 1:], causal=True))
     out.sum().backward()
     assert q.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_all_derivatives_with_the_kernel_that_has_them(causal, generator):
+    """As the reference says: torch's fused kernels have first derivatives alone, and backwards."""
+    q, k, v = (normal(generator, heads, 3, 4).requires_grad_() for heads in (2, 1, 1))
+    with sdpa_kernel(SDPBackend.MATH):
+        assert torch.autograd.gradgradcheck(lambda *qkv: attention(*qkv, causal=causal), (q, k, v))
+        assert torch.autograd.gradcheck(lambda q: attention(q, k, v, causal=causal), q, check_forward_ad=True)
 
 
 def test_the_scale_is_used(generator):
