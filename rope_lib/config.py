@@ -72,10 +72,10 @@ def frequencies_from_config(
     Known are rope_theta, rope_scaling and rope_parameters, with rope_type (or type) default, linear, dynamic, yarn,
     longrope, llama3 or proportional; head_dim, qk_rope_head_dim, or hidden_size and num_attention_heads; rotary_dim,
     partial_rotary_factor; max_position_embeddings, original_max_position_embeddings; older names of these (rotary_pct,
-    n_embd, su ...), and those of models whose layers differ (Gemma 3, 4, OLMo 3, ModernBERT). Any other name with "rope",
-    "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a missing
-    partial_rotary_factor 1, unless model_type names a class that takes something else (GPT-NeoX, GLM, Phi ...) or one
-    that is not known here: then a missing base is an error. A missing head_dim is that of the class where it is
+    n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, OLMo 3, ModernBERT). Any other name with
+    "rope", "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a
+    missing partial_rotary_factor 1, unless model_type names a class that takes something else (GPT-NeoX, GLM, Phi ...)
+    or one that is not known here: then a missing base is an error. A missing head_dim is that of the class where it is
     known here to have one of its own (Gemma, Qwen3 ...). Entries that contradict each other are errors.
 
     What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
