@@ -70,6 +70,9 @@ def check_same_dtype(**xs: Tensor) -> None:
             f"{', '.join(xs)} have dtypes {', '.join(map(str, dtypes))}; they must be floating point, and equal "
             "(float32, float64, bfloat16 or float16)"
         )
+    devices = [x.device for x in xs.values()]
+    if any(device != devices[0] for device in devices):
+        raise ValueError(f"{', '.join(xs)} are on {', '.join(map(str, devices))}; they must share a device")
 
 
 def check_whole(x: Tensor, name: str, example: str) -> None:

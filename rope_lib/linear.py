@@ -12,6 +12,7 @@ Features are rotated after phi. The other order, phi of rotated vectors, is not 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad, relu
 
-from rope_lib._checks import check_flag, check_rotation, check_same_dtype
+from rope_lib._checks import check_flag, check_rotation, check_same_dtype, check_tensor
 from rope_lib._fast import widened
 from rope_lib.rotary import apply_rotary_pos_emb
 
@@ -45,6 +46,8 @@ class Rotation(NamedTuple):
 
 class State(NamedTuple):
     """All that linear attention remembers of the past, whatever its length.
+
+    To keep it: `torch.save(tuple(state), path)`, and `State(*torch.load(path))`.
 
     Example:
         >>> state = State(torch.zeros(4, 2), torch.zeros(4))
@@ -100,13 +103,14 @@ def linear_attention(
     Returns:
         (..., seq_len, value_dim) in v's dtype; sums of half-precision inputs are kept in float32. Time and memory are
         linear in seq_len, forward and backward; compiled, but for a matrix of (seq_len / chunk_size)^2 numbers. A
-        padded key counts for nothing where k is -inf (with elu_plus_one, 4e-18).
+        padded key counts for nothing where k is -inf (with elu_plus_one, 4e-18) and v is finite; a query that sees
+        padding alone gets the mean of its v. Autocast does not reach the sums.
 
     Raises:
         TypeError: q, k and v are no dense tensors of one floating-point dtype; rotation is no `Rotation`, or its
             denominator neither True nor False; decay is no number, feature_map no function; or as `apply_rotary_emb`.
-        ValueError: shapes do not match; decay is not in (0, 1], or not causal; chunk_size is no positive int; tables do
-            not turn all features at all positions.
+        ValueError: shapes or devices do not match; decay is not in (0, 1], or not causal; chunk_size is no positive
+            int; tables do not turn all features at all positions.
 
     Example:
         >>> q = k = v = torch.ones(2, 6, 4)
@@ -114,11 +118,12 @@ def linear_attention(
         torch.Size([2, 6, 4])
     """
     _check(q, k, v, rotation, decay, causal, chunk_size, feature_map)
-    if causal:
-        return _causal(None, q, k, v, rotation, decay, feature_map, chunk_size)[0]
-    numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
-    numerator = numerator_q @ (numerator_k.mT @ widened(v))
-    return (numerator / (phi_q @ phi_k.sum(-2)[..., None])).to(v.dtype)
+    with _without_autocast(q):
+        if causal:
+            return _causal(None, q, k, v, rotation, decay, feature_map, chunk_size)[0]
+        numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
+        numerator = numerator_q @ (numerator_k.mT @ widened(v))
+        return (numerator / (phi_q @ phi_k.sum(-2)[..., None])).to(v.dtype)
 
 
 def linear_attention_step(
@@ -146,8 +151,8 @@ def linear_attention_step(
         set to zero begin a new document.
 
     Raises:
-        TypeError: as `linear_attention`, or state is no `State`.
-        ValueError: as `linear_attention`, or state is that of other axes or sizes.
+        TypeError: as `linear_attention`, or state is no `State`, or one of another dtype.
+        ValueError: as `linear_attention`, or state is that of other axes, sizes or of another device.
 
     Example:
         >>> q = k = v = torch.ones(2, 6, 4)
@@ -158,8 +163,23 @@ def linear_attention_step(
     """
     _check(q, k, v, rotation, decay, True, chunk_size, feature_map)
     if state is not None and not isinstance(state, State):
-        raise TypeError(f"state is a {type(state).__name__}; it must be the State that the last call returned, or None")
-    return _causal(state, q, k, v, rotation, decay, feature_map, chunk_size)
+        kind = type(state).__name__
+        raise TypeError(f"state is a {kind}; it must be the State that the last call returned (State(*it)?), or None")
+    for name, part in () if state is None else state._asdict().items():
+        check_tensor(part, f"state.{name}", "what the last call returned")
+        if part.dtype != widened(q[..., :0]).dtype:
+            raise TypeError(f"state.{name} is {part.dtype}; for q in {q.dtype} it must be {widened(q[..., :0]).dtype}")
+        if part.device != q.device:
+            raise ValueError(f"state.{name} is on {part.device}, q on {q.device}; they must share a device")
+    with _without_autocast(q):
+        return _causal(state, q, k, v, rotation, decay, feature_map, chunk_size)
+
+
+def _without_autocast(x: Tensor) -> AbstractContextManager:
+    """It would keep the sums in half precision, where they stop growing."""
+    kind = x.device.type
+    on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return torch.autocast(kind, enabled=False) if on else nullcontext()
 
 
 def _causal(
@@ -274,6 +294,7 @@ def _features(
     """Features of q and k for the numerator, and for the denominator."""
     wide_q, wide_k = widened(q), widened(k)
     phi_q, phi_k = feature_map(wide_q), feature_map(wide_k)
+    check_tensor(phi_q, "what feature_map makes", "elu_plus_one(x)")
     if phi_q.shape[:-1] != q.shape[:-1] or phi_q.dtype != wide_q.dtype:
         raise ValueError(
             f"feature_map makes {tuple(phi_q.shape)}, {phi_q.dtype} of {tuple(q.shape)}, {wide_q.dtype}; it must keep "
@@ -297,14 +318,18 @@ def _check(
     check_same_dtype(q=q, k=k, v=v)
     check_flag(causal, "causal")
     if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
+        grouped = q.ndim > 2 and q.shape[-2:] == k.shape[-2:] and k.shape[-2] == v.shape[-2]
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; they must be "
-            "(..., seq_len, head_dim), the same, and (..., seq_len, value_dim) "
-            "(fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))"
+            "(..., seq_len, head_dim), the same, and (..., seq_len, value_dim)"
+            + " (fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))"
+            * grouped
         )
-    if rotation is not None and not (isinstance(rotation, Rotation) and isinstance(rotation.denominator, bool)):
-        kind = type(rotation).__name__
-        raise TypeError(f"rotation is a {kind}; it must be a Rotation whose denominator is True or False")
+    if rotation is not None:
+        if not isinstance(rotation, Rotation):
+            raise TypeError(f"rotation is a {type(rotation).__name__}; it must be a Rotation")
+        check_flag(rotation.denominator, "denominator of rotation")
+        check_tensor(rotation.cos, "cos of rotation", "cos_sin(positions, inv_freq)[0]")
     if not callable(feature_map):
         raise TypeError(f"feature_map is {feature_map!r:.60}; it must be a function, such as elu_plus_one")
     if isinstance(decay, bool) or (decay is not None and not isinstance(decay, Real)):

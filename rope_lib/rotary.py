@@ -96,7 +96,8 @@ class RotaryEmbedding(nn.Module):
         inv_freq: (rotary_dim // 2,) float64 in rad per token, for other speeds than base gives (see
             `rope_lib.scaling` and `frequencies_from_config`); not together with base.
         attention_factor: multiplies what is rotated of q and k: with all of the head, scores grow by its square (YaRN).
-            Speeds of YaRN or LongRoPE need theirs; the module cannot know whether it was forgotten.
+            Speeds of YaRN or LongRoPE need theirs; the module cannot know whether it was forgotten. A key that is
+            turned twice, to move it, is multiplied twice.
         head_dim: if given, q and k must have heads of this size. Without it a longer head is rotated in its first
             rotary_dim dimensions, as some models mean it; heads that were never split look the same.
 

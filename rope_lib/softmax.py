@@ -64,7 +64,7 @@ def attention(
     if causal and not fused_causal and q_len > 1:  # the last query sees all keys
         mask = q.new_zeros(1, 1) if mask is None else mask
         mask = mask.masked_fill(_later_keys(q_len, k_len, q.device), -inf)
-    grouped = q.shape[-3] != k.shape[-3]
+    grouped = True if q.shape[-3] != k.shape[-3] else False  # noqa: SIM210
     return scaled_dot_product_attention(q, k, v, mask, is_causal=fused_causal, scale=scale, enable_gqa=grouped)
 
 

@@ -123,6 +123,16 @@ def test_an_exported_kernel_takes_any_batch_and_length(name):
         torch.testing.assert_close(exported(*inputs(batch, n)), kernel(*inputs(batch, n)), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kv_heads", [2, 4])
+def test_attention_compiles_with_all_sizes_dynamic(kv_heads):
+    torch.compiler.reset()
+    compiled = torch.compile(attention, fullgraph=True, backend="aot_eager", dynamic=True)
+    generator = torch.Generator().manual_seed(0)
+    for length in (9, 12, 30):
+        q, k = (torch.randn(2, heads, size, 8, generator=generator) for heads, size in ((4, 3), (kv_heads, length)))
+        torch.testing.assert_close(compiled(q, k, k, causal=True), attention(q, k, k, causal=True))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_gradients_of_compiled_linear_attention_are_those_of_eager(decay):

@@ -461,8 +461,14 @@ def all_ways(q, k, v, **settings):
         (
             {"rotation": Rotation(*torch.ones(2, 37, 3), interleaved=True, denominator=None)},
             TypeError,
-            "^rotation is a Rotation; it must be a Rotation whose denominator is True or False",
+            "^denominator of rotation is None; it must be True or False",
         ),
+        (
+            {"rotation": Rotation(None, None, True, True)},
+            TypeError,
+            "^cos of rotation is a NoneType; it must be a tensor",
+        ),
+        ({"feature_map": torch.nn.ReLU}, TypeError, "^what feature_map makes is a ReLU; it must be a tensor"),
     ],
 )
 def test_errors_of_settings(settings, error, text, generator):
@@ -479,9 +485,15 @@ def test_decay_looks_back():
 
 def test_unequal_shapes_and_dtypes_are_named(generator):
     q, k, v = inputs(generator)
-    for tensors in ((q, k[:1], v[:1]), (q, k, v[:1]), (q[0, 0], k[0, 0], v[0, 0]), (q, k, v[:, :3])):
+    heads = r" \(fewer heads of k and v\? repeat them with .*"
+    for end, *tensors in (
+        (heads, q, k[:1], v[:1]),
+        (heads, q, k, v[:1]),
+        ("", q[0, 0], k[0, 0], v[0, 0]),
+        ("", q, k, v[:, :3]),
+    ):
         for call in all_ways(*tensors):
-            with pytest.raises(ValueError, match=r"^q has shape .*fewer heads of k and v\? repeat them"):
+            with pytest.raises(ValueError, match=rf"^q has shape .*\(\.\.\., seq_len, value_dim\){end}$"):
                 call()
     others = ([x.to(dtype) for x in (q, k, v)] for dtype in (torch.int64, torch.complex64, torch.float8_e4m3fn))
     for tensors in ((q, k, v.float()), (q, k.float(), v), (q.float(), k, v), *others):
@@ -490,12 +502,37 @@ def test_unequal_shapes_and_dtypes_are_named(generator):
                 call()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_autocast_does_not_reach_the_sums(dtype, generator):
+    """In bfloat16 a sum of ones stops growing at 256."""
+    q, k, v = (x.to(dtype) for x in inputs(generator, 600))
+    plain, kept = linear_attention_step(None, q, k, v)
+    whole = linear_attention(q, k, v, causal=False)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found, state = linear_attention_step(None, q, k, v)
+        assert torch.equal(linear_attention(q, k, v, causal=False), whole)
+    assert torch.equal(found, plain)
+    assert all(torch.equal(a, b) for a, b in zip(state, kept, strict=True))
+    assert state.values.dtype is torch.float32
+
+
 def test_a_state_of_other_tokens_is_named(generator):
     q, k, v = inputs(generator, 4)
     _, state = linear_attention_step(None, q, k, v)
     for wrong in (tuple(state), list(state)):
         with pytest.raises(TypeError, match=rf"^state is a {type(wrong).__name__}; it must be the State"):
             linear_attention_step(wrong, q, k, v)
+    for change, error, text in (
+        (
+            torch.Tensor.half,
+            TypeError,
+            r"^state\.values is torch\.float16; for q in torch\.float64 it must be torch\.float64",
+        ),
+        (lambda x: x.to("meta"), ValueError, r"^state\.values is on meta, q on cpu; they must share a device"),
+        (torch.Tensor.numpy, TypeError, r"^state\.values is a ndarray; it must be a tensor"),
+    ):
+        with pytest.raises(error, match=text):
+            linear_attention_step(State(*(change(part) for part in state)), q, k, v)
     text = r"^state has shapes .* they must be \(2, 6, 5\) and \(2, 6\) \(is it the state of another batch\?\)"
     for wrong in (
         State(state.values[:1], state.normalizer[:1]),  # one head of two would broadcast

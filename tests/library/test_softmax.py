@@ -181,6 +181,12 @@ def test_a_mask_is_no_bias(dtype):
         attention(Q, Q, Q, causal=False, bias=torch.ones(5, 5, dtype=dtype))
 
 
+def test_devices_must_be_equal():
+    q = torch.zeros(2, 3, 4)
+    with pytest.raises(ValueError, match=r"^q, k, v are on cpu, meta, meta; they must share a device"):
+        attention(q, q.to("meta"), q.to("meta"), causal=True)
+
+
 def test_dtypes_must_be_equal_and_floating_point():
     others = ((Q.to(dtype),) * 3 for dtype in (torch.int64, torch.float8_e4m3fn))
     for q, k, v in ((Q, Q.double(), Q), (Q, Q, Q.double()), (Q.double(), Q, Q), *others):
