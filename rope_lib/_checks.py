@@ -3,7 +3,8 @@
 Values of tensors are not looked at: that would make a GPU wait, and neither a compiler nor vmap could follow.
 """
 
-import math
+import sys
+from math import inf
 from numbers import Integral, Real
 
 import torch
@@ -11,13 +12,26 @@ from torch import Tensor
 
 FULL, HALF = (torch.float32, torch.float64), (torch.float16, torch.bfloat16)
 FLOATS = FULL + HALF
+LARGEST = sys.float_info.max
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 
 
-def check_int(n: int, name: str) -> None:
+def check_number(x: float, name: str, *, above: float = -inf, at_least: float = -inf, at_most: float = LARGEST) -> None:
+    """Require one finite number in this range: no text, no truth value, no tensor, not None."""
+    if isinstance(x, bool) or not isinstance(x, Real):
+        raise TypeError(f"{name} is {x!r:.60}; it must be a number")
+    value = x if isinstance(x, Integral) else float(x)  # an int can be larger than any float
+    if not (above < value and at_least <= value <= at_most):
+        bounds = {"above": above, "of at least": at_least, "of at most": at_most}
+        needed = " and".join(f" {words} {bound}" for words, bound in bounds.items() if abs(bound) < LARGEST)
+        raise ValueError(f"{name} is {x!s:.60}; it must be a finite number{needed}")
+
+
+def check_int(n: int, name: str, *, at_least: float = -inf) -> None:
     """Require a whole number: no truth value, no float."""
     if isinstance(n, bool) or not isinstance(n, Integral):
         raise TypeError(f"{name} is {n!r}; it must be an int")
+    check_number(n, name, at_least=at_least)
 
 
 def check_dim(dim: int, name: str) -> None:
@@ -25,19 +39,6 @@ def check_dim(dim: int, name: str) -> None:
     check_int(dim, name)
     if dim <= 0 or dim % 2:
         raise ValueError(f"{name} is {dim}; it must be positive and even, because dimensions are rotated in pairs")
-
-
-def check_base(base: float) -> None:
-    """Require a finite base above 1, so that the frequencies fall from 1."""
-    check_number(base, "base")
-    if not (base > 1 and math.log(base) < 709):  # an int can be larger than any float
-        raise ValueError(f"base is {base!s:.60}; it must be a finite number above 1 (10000 in the papers)")
-
-
-def check_number(x: float, name: str) -> None:
-    """Require one number: no text, no truth value, no tensor, not None."""
-    if isinstance(x, bool) or not isinstance(x, Real):
-        raise TypeError(f"{name} is {x!r:.60}; it must be a number")
 
 
 def check_flag(flag: bool, name: str, meaning: str = "") -> None:
@@ -105,20 +106,6 @@ def check_inv_freq(inv_freq: Tensor) -> None:
         )
     if inv_freq.ndim != 1:
         raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")
-
-
-def check_factor(factor: float) -> None:
-    """Require a finite number of at least 1."""
-    check_number(factor, "factor")
-    if not 1 <= factor < math.inf:
-        raise ValueError(f"factor is {factor}; it must be at least 1, the new length over the trained one")
-
-
-def check_length(length: int, name: str) -> None:
-    """Require a positive number of tokens."""
-    check_number(length, name)
-    if not 0 < length < math.inf:
-        raise ValueError(f"{name} is {length}; it must be a positive number of tokens")
 
 
 def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) -> None:

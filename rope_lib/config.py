@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from rope_lib import scaling
-from rope_lib._checks import check_dim, check_length, check_number
+from rope_lib._checks import check_dim, check_number
 from rope_lib.frequencies import inverse_frequencies
 
 YARN, MSCALES = ("beta_fast", "beta_slow", "truncate"), ("mscale", "mscale_all_dim")
@@ -117,7 +117,7 @@ def frequencies_from_config(
     if said:
         raise ValueError(f"config is of a model without rotation ({', '.join(said)})")
     if seq_len is not None:
-        check_length(seq_len, "seq_len")
+        check_number(seq_len, "seq_len", above=0)
     rope = _without_nulls(_rope_parameters(config, layer_type))
     found = _first(rope, "rope_type", "type", default="default")
     if len({SAME_AS.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}) > 1:
@@ -134,9 +134,7 @@ def frequencies_from_config(
         )
     kind_of_model = config.get("model_type", "")
     share = _only(config | rope, *SHARES, default=SHARE_OF_CLASS.get(kind_of_model, 1.0))
-    check_number(share, "partial_rotary_factor")
-    if not 0 <= share <= 1:
-        raise ValueError(f"partial_rotary_factor is {share}; it must be between 0 and 1, a share of head_dim")
+    check_number(share, "partial_rotary_factor", at_least=0, at_most=1)
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
     base = _first(config | rope, *BASES, default=10000.0 if kind_of_model in {"", *BASE_IS_10000} else None)
     for name in (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rope_lib._checks import FULL, check_base, check_dim, check_flag, check_inv_freq, check_positions
+from rope_lib._checks import FULL, check_dim, check_flag, check_inv_freq, check_number, check_positions
 
 
 def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch.device | str | None = None) -> Tensor:
@@ -34,7 +34,7 @@ def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch
         tensor([1.0000, 0.1000], dtype=torch.float64)
     """
     check_dim(rotary_dim, "rotary_dim")
-    check_base(base)
+    check_number(base, "base", above=1)
     exponent = torch.arange(0, rotary_dim, 2, dtype=torch.float64, device="cpu") / rotary_dim
     return (float(base) ** -exponent).to(_float64_device(device))
 

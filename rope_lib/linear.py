@@ -7,6 +7,11 @@ rotation w' = w'' = w. With one, w'_ij = [R_i phi(q_i)] . [R_j phi(k_j)], and th
     denominator=False  w'' = w   RoFormer's form (Su et al. 2021, equation 19)
 
 Features are rotated after phi. The other order, phi of rotated vectors, is not relative.
+
+Errors: TypeError where q, k and v are no dense tensors of one floating-point dtype, rotation is no `Rotation` or its
+denominator neither True nor False, decay is no number, chunk_size no int, feature_map no function, or as
+`apply_rotary_emb`. ValueError where shapes or devices do not match, decay is not in (0, 1], or not causal, chunk_size
+is not positive, or tables do not turn all features at all positions.
 """
 
 from __future__ import annotations
@@ -14,14 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
-from numbers import Integral, Real
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad, relu
 
-from rope_lib._checks import check_flag, check_rotation, check_same_dtype, check_tensor
+from rope_lib._checks import check_flag, check_int, check_number, check_rotation, check_same_dtype, check_tensor
 from rope_lib._fast import widened
 from rope_lib.rotary import apply_rotary_pos_emb
 
@@ -106,12 +110,6 @@ def linear_attention(
         padded key counts for nothing where k is -inf (with elu_plus_one, 4e-18) and v is finite; a query that sees
         padding alone gets the mean of its v. Autocast does not reach the sums.
 
-    Raises:
-        TypeError: q, k and v are no dense tensors of one floating-point dtype; rotation is no `Rotation`, or its
-            denominator neither True nor False; decay is no number, feature_map no function; or as `apply_rotary_emb`.
-        ValueError: shapes or devices do not match; decay is not in (0, 1], or not causal; chunk_size is no positive
-            int; tables do not turn all features at all positions.
-
     Example:
         >>> q = k = v = torch.ones(2, 6, 4)
         >>> linear_attention(q, k, v, causal=True).shape
@@ -151,8 +149,8 @@ def linear_attention_step(
         set to zero begin a new document.
 
     Raises:
-        TypeError: as `linear_attention`, or state is no `State`, or one of another dtype.
-        ValueError: as `linear_attention`, or state is that of other axes, sizes or of another device.
+        TypeError: state is no `State`, or one of another dtype.
+        ValueError: state is that of other axes, sizes or of another device.
 
     Example:
         >>> q = k = v = torch.ones(2, 6, 4)
@@ -332,9 +330,8 @@ def _check(
         check_tensor(rotation.cos, "cos of rotation", "cos_sin(positions, inv_freq)[0]")
     if not callable(feature_map):
         raise TypeError(f"feature_map is {feature_map!r:.60}; it must be a function, such as elu_plus_one")
-    if isinstance(decay, bool) or (decay is not None and not isinstance(decay, Real)):
-        raise TypeError(f"decay is a {type(decay).__name__}; it must be one number, for all heads")
-    if decay is not None and not (causal and 0 < decay <= 1):
-        raise ValueError(f"decay is {decay} and causal {causal}; decay must be in (0, 1], and it needs causal=True")
-    if isinstance(chunk_size, bool) or not isinstance(chunk_size, Integral) or chunk_size < 1:
-        raise ValueError(f"chunk_size is {chunk_size}; it must be a positive number of tokens, an int")
+    if decay is not None:
+        check_number(decay, "decay, which all heads share,", above=0, at_most=1)
+        if not causal:
+            raise ValueError(f"decay is {decay} and causal {causal}; it weighs the past, so it needs causal=True")
+    check_int(chunk_size, "chunk_size", at_least=1)

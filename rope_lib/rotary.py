@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
-
 import torch
 from torch import Tensor, nn
 
@@ -157,9 +155,7 @@ class RotaryEmbedding(nn.Module):
                     f"inv_freq goes from {inv_freq[0]:g} to {inv_freq[-1]:g}; speeds must be finite and must not rise "
                     "from pair to pair (are these wavelengths, or is the order reversed?)"
                 )
-        check_number(attention_factor, "attention_factor")
-        if not 0 < attention_factor < inf:
-            raise ValueError(f"attention_factor is {attention_factor}; it must be positive and finite")
+        check_number(attention_factor, "attention_factor", above=0)
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
         self.base = base  # None if the speeds were given
         self.inv_freq = inv_freq

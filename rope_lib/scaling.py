@@ -15,8 +15,10 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_factor, check_length, check_number
+from rope_lib._checks import check_number
 from rope_lib.frequencies import inverse_frequencies
+
+FACTOR = "factor, the new length over the trained one,"
 
 
 def linear_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Tensor:
@@ -28,7 +30,7 @@ def linear_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> 
         >>> linear_scaling(4, factor=2.0)
         tensor([0.5000, 0.0050], dtype=torch.float64)
     """
-    check_factor(factor)
+    check_number(factor, FACTOR, at_least=1)
     return inverse_frequencies(rotary_dim, base=base, device="cpu") / factor
 
 
@@ -44,7 +46,7 @@ def ntk_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Ten
         >>> ntk_scaling(4, factor=2.0)
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    check_factor(factor)
+    check_number(factor, FACTOR, at_least=1)
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
     if rotary_dim == 2:
         raise ValueError("rotary_dim is 2; NTK-aware scaling needs at least 4, a fastest and a slowest pair")
@@ -67,9 +69,9 @@ def dynamic_ntk_scaling(
         >>> dynamic_ntk_scaling(4, factor=2.0, **lengths)
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    check_factor(factor)
-    check_length(seq_len, "seq_len")
-    check_length(max_position_embeddings, "max_position_embeddings")
+    check_number(factor, FACTOR, at_least=1)
+    check_number(seq_len, "seq_len", above=0)
+    check_number(max_position_embeddings, "max_position_embeddings", above=0)
     stretch = 1 + factor * (max(seq_len, max_position_embeddings) / max_position_embeddings - 1)
     return ntk_scaling(rotary_dim, factor=stretch, base=base)
 
@@ -166,9 +168,9 @@ def yarn_attention_factor(factor: float, *, mscale: float = 1.0, mscale_all_dim:
         >>> round(yarn_attention_factor(4.0), 4)
         1.1386
     """
-    check_factor(factor)
-    if not (0 <= mscale < math.inf and 0 <= mscale_all_dim < math.inf):
-        raise ValueError(f"mscale is {mscale}, mscale_all_dim {mscale_all_dim}; both must be numbers of at least 0")
+    check_number(factor, FACTOR, at_least=1)
+    check_number(mscale, "mscale", at_least=0)
+    check_number(mscale_all_dim, "mscale_all_dim", at_least=0)
     return (0.1 * mscale * math.log(factor) + 1) / (0.1 * mscale_all_dim * math.log(factor) + 1)
 
 
@@ -217,10 +219,8 @@ def longrope_attention_factor(factor: float, *, original_max_position_embeddings
         >>> round(longrope_attention_factor(32.0, **trained), 4)
         1.1902
     """
-    check_factor(factor)
-    check_number(original_max_position_embeddings, "original_max_position_embeddings")
-    if not 1 < original_max_position_embeddings < math.inf:  # its logarithm is divided by
-        raise ValueError(f"original_max_position_embeddings is {original_max_position_embeddings}; it must be above 1")
+    check_number(factor, FACTOR, at_least=1)
+    check_number(original_max_position_embeddings, "original_max_position_embeddings", above=1)
     return math.sqrt(1 + math.log(factor) / math.log(original_max_position_embeddings))
 
 
@@ -238,9 +238,7 @@ def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base:
         >>> proportional_scaling(8, partial_rotary_factor=0.5)
         tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64)
     """
-    check_number(partial_rotary_factor, "partial_rotary_factor")
-    if not 0 <= partial_rotary_factor <= 1:
-        raise ValueError(f"partial_rotary_factor is {partial_rotary_factor}; it must be between 0 and 1")
+    check_number(partial_rotary_factor, "partial_rotary_factor", at_least=0, at_most=1)
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
     inv_freq[int(partial_rotary_factor * len(inv_freq)) :] = 0
     return inv_freq
@@ -250,10 +248,10 @@ def _speeds(
     rotary_dim: int, factor: float, length: int, beta_fast: float, beta_slow: float, base: float
 ) -> tuple[Tensor, Tensor]:
     """The speeds as trained and as interpolated, after the checks that by-parts and YaRN share."""
-    check_length(length, "original_max_position_embeddings")
+    check_number(length, "original_max_position_embeddings", above=0)
     check_number(beta_fast, "beta_fast")
     check_number(beta_slow, "beta_slow")
-    if not math.inf > beta_fast >= beta_slow > 0:
+    if not beta_fast >= beta_slow > 0:
         raise ValueError(
             f"beta_fast is {beta_fast} and beta_slow {beta_slow}; needed are beta_fast >= beta_slow > 0, in turns per "
             "trained length (are the two swapped? Llama calls them high_freq_factor and low_freq_factor)"

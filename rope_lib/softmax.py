@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import inf
 
 import torch
 from torch import Tensor
@@ -47,8 +47,6 @@ def attention(
     _check(q, k, v, causal)
     if scale is not None:
         check_number(scale, "scale")
-        if not isfinite(scale):
-            raise ValueError(f"scale is {scale}; it must be finite")
         if scale <= 0:  # torch's causal kernel has NaN for it
             q, scale = q * scale, 1.0
     q_len, k_len = q.shape[-2], k.shape[-2]

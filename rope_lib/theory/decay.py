@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_base, check_dim, check_positions, check_tensor
+from rope_lib._checks import check_dim, check_number, check_positions, check_tensor
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
@@ -102,7 +102,7 @@ def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
     from mpmath import ci, log  # only here: whoever does not ask for the limit does not need it
 
     check_positions(distances, "distances")
-    check_base(base)
+    check_number(base, "base", above=1)
     flat = [abs(delta) for delta in distances.flatten().tolist()]
     values = [float((ci(delta) - ci(delta / base)) / log(base)) if delta else 1.0 for delta in flat]
     return torch.tensor(values, dtype=torch.float64, device="cpu").reshape(distances.shape)

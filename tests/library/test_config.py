@@ -350,7 +350,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"hidden_size": 19}, None, r"\(hidden_size 19 over num_attention_heads 2\) is 9; .* and even"),
         ({"rotary_dim": 5}, None, "rotary_dim is 5; it must be positive and even"),
         ({"rope_theta": 1.0}, None, "base is 1.0; it must be a finite number above 1"),
-        ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor is 0.5; it must be at least 1"),
+        ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor, .* is 0.5; it must be .* at least 1"),
         ({"rope_parameters": LAYERS}, None, r"layer_type is None.*\['full_attention', 'sliding_attention'\]"),
         ({"rope_parameters": LAYERS}, "global", r"layer_type is 'global'; .*\['full_attention', 'sliding_attention'\]"),
         (OLD, None, r"layer_type is None; for this model it must be one of \['full_attention', 'sliding_att"),

@@ -433,12 +433,12 @@ def all_ways(q, k, v, **settings):
 @pytest.mark.parametrize(
     ("settings", "error", "text"),
     [
-        ({"decay": 1.5}, ValueError, r"^decay is 1.5 and causal True; decay must be in \(0, 1\]"),
-        ({"decay": 0}, ValueError, "^decay is 0 and causal True"),
-        ({"decay": math.nan}, ValueError, "^decay is nan and causal True"),
-        ({"decay": torch.tensor([0.5, 0.9])}, TypeError, "^decay is a Tensor; it must be one number, for all heads"),
-        ({"chunk_size": 0}, ValueError, "^chunk_size is 0; it must be a positive number of tokens"),
-        ({"chunk_size": 2.5}, ValueError, "^chunk_size is 2.5; it must be .* an int"),
+        ({"decay": 1.5}, ValueError, "^decay, which all heads share, is 1.5; .* above 0 and of at most 1$"),
+        ({"decay": 0}, ValueError, "^decay, .* is 0; it must be a finite number above 0"),
+        ({"decay": math.nan}, ValueError, "^decay, .* is nan;"),
+        ({"decay": torch.tensor([0.5, 0.9])}, TypeError, "^decay, which all heads share, is tensor"),
+        ({"chunk_size": 0}, ValueError, "^chunk_size is 0; it must be a finite number of at least 1"),
+        ({"chunk_size": 2.5}, TypeError, "^chunk_size is 2.5; it must be an int"),
         ({"rotation": rotation(True, torch.arange(30))}, ValueError, "^seq_len of q is 37, of cos 30"),
         ({"rotation": rotation(True, torch.arange(40))}, ValueError, "^seq_len of q is 37, of cos 40"),
         (

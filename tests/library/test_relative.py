@@ -308,7 +308,7 @@ Q, K, T = torch.zeros(M, DIM), torch.zeros(N, DIM), torch.zeros(9, DIM)
             lambda: relative.t5_bias(torch.zeros(32), DISTANCES, bidirectional=True),
             r"^table has shape \(32,\); it must be \(num_buckets, heads\)",
         ),
-        (lambda: relative.alibi_slopes(0), "^num_heads is 0; it must be positive"),
+        (lambda: relative.alibi_slopes(0), "^num_heads is 0; it must be a finite number of at least 1"),
         (
             lambda: relative.alibi_bias(DISTANCES, torch.ones(2, 1, 1)),
             r"^slopes has shape \(2, 1, 1\); it must be \(heads,\)",

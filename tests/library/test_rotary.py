@@ -447,7 +447,7 @@ SPEEDS = inverse_frequencies(4)
         ({"inv_freq": SPEEDS.tolist()}, TypeError, "inv_freq is a list; it must be a tensor"),
         ({"inv_freq": torch.nn.Parameter(SPEEDS)}, ValueError, "wants a gradient; learned speeds go to cos_sin"),
         ({"inv_freq": SPEEDS.to("meta")}, ValueError, "is on meta and has no values"),
-        ({"attention_factor": 0}, ValueError, "attention_factor is 0; it must be positive"),
+        ({"attention_factor": 0}, ValueError, "attention_factor is 0; it must be a finite number above 0"),
         ({"attention_factor": -1.2}, ValueError, "attention_factor is -1.2"),
         ({"attention_factor": float("nan")}, ValueError, "attention_factor is nan"),
     ],

@@ -280,27 +280,30 @@ def by_parts(scale, **changes):
 
 
 ERRORS = [
-    (lambda: scaling.linear_scaling(8, factor=0.5), "^factor is 0.5; it must be at least 1"),
-    (lambda: scaling.linear_scaling(8, factor=math.inf), "^factor is inf"),
-    (lambda: scaling.linear_scaling(8, factor=math.nan), "^factor is nan"),
+    (
+        lambda: scaling.linear_scaling(8, factor=0.5),
+        "^factor, the new length over the trained one, is 0.5; .* at least 1$",
+    ),
+    (lambda: scaling.linear_scaling(8, factor=math.inf), "^factor, .* is inf"),
+    (lambda: scaling.linear_scaling(8, factor=math.nan), "^factor, .* is nan"),
     (lambda: scaling.linear_scaling(7, factor=2), "^rotary_dim is 7"),
     (lambda: scaling.linear_scaling(8, factor=2, base=math.inf), "^base is inf; it must be a finite number"),
-    (lambda: scaling.ntk_scaling(8, factor=0.9), "^factor is 0.9"),
+    (lambda: scaling.ntk_scaling(8, factor=0.9), "^factor, .* is 0.9"),
     (lambda: scaling.ntk_scaling(2, factor=2), "^rotary_dim is 2; NTK-aware scaling needs at least 4"),
     (lambda: scaling.ntk_scaling(8, factor=2, base=1), "^base is 1;"),
     (
         lambda: scaling.dynamic_ntk_scaling(8, factor=0.5, seq_len=1, max_position_embeddings=1),
-        "^factor is 0.5",
+        "^factor, .* is 0.5",
     ),
     (
         lambda: scaling.dynamic_ntk_scaling(8, factor=2, seq_len=0, max_position_embeddings=10),
-        "^seq_len is 0; it must be a positive number of tokens",
+        "^seq_len is 0; it must be a finite number above 0$",
     ),
     (
         lambda: scaling.dynamic_ntk_scaling(8, factor=2, seq_len=1, max_position_embeddings=0),
-        "^max_position_embeddings is 0; it must be a positive number",
+        "^max_position_embeddings is 0; it must be a finite number above 0",
     ),
-    (lambda: scaling.yarn_attention_factor(0.5), "^factor is 0.5"),
+    (lambda: scaling.yarn_attention_factor(0.5), "^factor, .* is 0.5"),
     (lambda: scaling.yarn_attention_factor(2, mscale=math.nan), "^mscale is nan"),
     (lambda: scaling.longrope_scaling(4, factors=[1.0, math.nan]), "positive and finite"),
     (lambda: scaling.longrope_scaling(4, factors=[1.0, math.inf]), "positive and finite"),
@@ -310,9 +313,9 @@ ERRORS = [
     ),
     (
         lambda: scaling.yarn_attention_factor(2, mscale=-1),
-        "^mscale is -1, mscale_all_dim 0.0; both must be numbers of at least 0",
+        "^mscale is -1; it must be a finite number of at least 0$",
     ),
-    (lambda: scaling.yarn_attention_factor(2, mscale_all_dim=-1), "^mscale is 1.0, mscale_all_dim -1"),
+    (lambda: scaling.yarn_attention_factor(2, mscale_all_dim=-1), "^mscale_all_dim is -1"),
     (
         lambda: scaling.longrope_scaling(8, factors=[1, 2]),
         "^factors has 2 numbers, the smallest 1; it must have rotary_dim // 2 = 4 positive and finite ones",
@@ -320,30 +323,30 @@ ERRORS = [
     (lambda: scaling.longrope_scaling(8, factors=[]), "^factors has 0 numbers, the smallest None"),
     (lambda: scaling.longrope_scaling(8, factors=[1, 2, 0, 4]), "^factors has 4 numbers, the smallest 0"),
     (lambda: scaling.longrope_scaling(4, factors=[math.nan, 1]), "^factors has 2 numbers"),
-    (lambda: scaling.longrope_attention_factor(0.5, original_max_position_embeddings=8), "^factor is 0.5"),
+    (lambda: scaling.longrope_attention_factor(0.5, original_max_position_embeddings=8), "^factor, .* is 0.5"),
     *(
         (
             lambda length=length: scaling.longrope_attention_factor(2, original_max_position_embeddings=length),
-            f"^original_max_position_embeddings is {length}; it must be above 1",
+            f"^original_max_position_embeddings is {length}; it must be a finite number above 1$",
         )
         for length in (1, math.inf)
     ),
     *(
         (
             lambda share=share: scaling.proportional_scaling(8, partial_rotary_factor=share),
-            f"^partial_rotary_factor is {share}; it must be between 0 and 1",
+            f"^partial_rotary_factor is {share}; it must be a finite number of at least 0 and of at most 1$",
         )
         for share in (2, -0.1, math.nan)
     ),
 ]
 for scale in (scaling.ntk_by_parts_scaling, scaling.yarn_scaling):
     for length in (-1, math.inf):
-        text = f"^original_max_position_embeddings is {length}; it must be a positive number of tokens"
+        text = f"^original_max_position_embeddings is {length}; it must be a finite number above 0$"
         ERRORS.append((lambda s=scale, n=length: by_parts(s, original_max_position_embeddings=n), text))
     for fast, slow in ((1, 32), (2, 0)):
         text = f"^beta_fast is {fast} and beta_slow {slow}; needed are .*are the two swapped"
         ERRORS.append((lambda s=scale, f=fast, b=slow: by_parts(s, beta_fast=f, beta_slow=b), text))
-    ERRORS.append((lambda s=scale: by_parts(s, factor=0.5), "^factor is 0.5"))
+    ERRORS.append((lambda s=scale: by_parts(s, factor=0.5), "^factor, .* is 0.5"))
 
 
 @pytest.mark.parametrize(("call", "text"), ERRORS)
