@@ -36,32 +36,30 @@ OTHERS = (  # with "rope" or "rotary" in them, that a configuration may have; a 
     *("rope_parameters", "rope_scaling", "rotary_dim", "qk_rope_head_dim", "rotary", "rope_interleave"),
     *("rope_interleaved", "no_rope_layers", "no_rope_layer_interval", "qk_nope_head_dim", "alibi"),
 )
-HEAD_OF_CLASS = {  # model_type: what its class takes for a head_dim that the file lacks, whatever the width
-    **dict.fromkeys(("gemma", "gemma2", "gemma3_text", "gemma3n_text", "gemma4_text", "vaultgemma"), 256),
-    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 256),
-    **dict.fromkeys(("qwen3", "qwen3_vl_text", "glm", "glm4", "llama4_text", "ministral3", "helium", "seed_oss"), 128),
-    **dict.fromkeys(("ernie4_5", "minimax_m2", "internlm3", "hy_v3", "solar_open", "step3p5", "mellum"), 128),
-    **dict.fromkeys(("gpt_oss", "deepseek_v2", "deepseek_v3", "deepseek_v32"), 64),  # DeepSeek's: the part that turns
-    **dict.fromkeys(("glm_moe_dsa", "glm4_moe_lite", "longcat_flash", "mistral4", "youtu"), 64),  # likewise
-    **{"minicpm3": 32},
-}
 SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a partial_rotary_factor that the file lacks
     **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 0.25),
     **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
     **dict.fromkeys(("bamba", "glm4v_moe_text"), 0.5),
 }
-BASE_IS_10000 = {  # those whose class takes it for a rope_theta that the file lacks
-    *("llama", "mistral", "qwen2", "qwen2_vl", "gemma", "gemma2", "gptj", "codegen"),
-    *("gpt_neox", "stablelm", "phi", "phi3", "glm", "glm4", "deepseek_v2", "deepseek_v3"),
-    *("internlm2", "olmo", "starcoder2", "falcon"),
-}
+PLAIN = {  # those whose class takes 10000 for a rope_theta, and width over heads for a head_dim, that the file lacks
+    "", "arcee", "bamba", "codegen", "cohere2", "diffllama", "doge", "dots1", "exaone4", "exaone_moe", "falcon",
+    "falcon_h1", "glm4_moe", "gpt_neox", "gptj", "granite", "granitemoe", "granitemoehybrid", "granitemoeshared",
+    "hunyuan_v1_dense", "hunyuan_v1_moe", "internlm2", "llama", "ministral", "mistral", "nanochat", "olmo", "olmo2",
+    "olmo_hybrid", "olmoe", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3_moe", "stablelm", "starcoder2",
+}  # fmt: skip
+DIVIDES = {  # those that take width over heads, too, and perhaps another base
+    "apertus", "bitnet", "cohere", "deepseek", "ernie4_5_moe", "flex_olmo", "glm4v_moe", "glm4v_moe_text", "lfm2",
+    "lfm2_moe", "minimax", "mixtral", "mllama_text_model", "modernbert", "olmo3", "persimmon", "phimoe", "qwen2_5_vl",
+    "qwen2_5_vl_text", "qwen2_vl", "qwen2_vl_text", "qwen3_vl_moe_text", "smollm3",
+}  # fmt: skip
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
 NO_ROTATION = {  # what says that a model has none; "absolute" stands in files of models that rotate, too
     "rotary": (False,),
     "alibi": (True,),
     "position_embedding_type": ("learned", "alibi", "nope", "relative_key", "relative_key_query"),
 }
-WHOLE = "AutoConfig.from_pretrained(...).text_config.to_dict() is complete, the file leaves out what its class knows"
+WHOLE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() has it, the file leaves out what its class knows"
+UNKNOWN = f"What the class of {{!r}} takes is not known here ({WHOLE})"
 
 
 def frequencies_from_config(
@@ -74,9 +72,9 @@ def frequencies_from_config(
     partial_rotary_factor; max_position_embeddings, original_max_position_embeddings; older names of these (rotary_pct,
     n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, OLMo 3, ModernBERT). Any other name with
     "rope", "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a
-    missing partial_rotary_factor 1, unless model_type names a class that takes something else (GPT-NeoX, GLM, Phi ...)
-    or one that is not known here: then a missing base is an error. A missing head_dim is that of the class where it is
-    known here to have one of its own (Gemma, Qwen3 ...). Entries that contradict each other are errors.
+    missing head_dim hidden_size over num_attention_heads, unless model_type names a class that takes something else, or
+    may do so: then it is an error. A missing partial_rotary_factor is 1, or that of the class (GPT-NeoX, GLM, Phi ...).
+    Entries that contradict each other are errors.
 
     What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
     What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),
@@ -118,7 +116,7 @@ def frequencies_from_config(
         raise ValueError(f"config is of a model without rotation ({', '.join(said)})")
     if seq_len is not None:
         check_number(seq_len, "seq_len", above=0)
-    rope = _without_nulls(_rope_parameters(config, layer_type))
+    rope = _rope_parameters(config, layer_type)
     found = _first(rope, "rope_type", "type", default="default")
     if len({SAME_AS.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}) > 1:
         raise ValueError(f"rope_type is {rope['rope_type']!r} and type {rope['type']!r}; take out what is not meant")
@@ -136,18 +134,13 @@ def frequencies_from_config(
     share = _only(config | rope, *SHARES, default=SHARE_OF_CLASS.get(kind_of_model, 1.0))
     check_number(share, "partial_rotary_factor", at_least=0, at_most=1)
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
-    base = _first(config | rope, *BASES, default=10000.0 if kind_of_model in {"", *BASE_IS_10000} else None)
+    base = _first(config | rope, *BASES, default=10000.0)
     for name in (
         ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings") if layer_type is None else ()
     ):
         inner, outer = rope.get(name), config.get(name)
         if None not in (inner, outer) and inner != outer and (name, outer) != ("partial_rotary_factor", 1):
             raise ValueError(f"{name} is {inner} and {outer}; take out the one not meant")
-    if base is None:
-        raise ValueError(
-            f"config has no rope_theta: does the model rotate? What the class of {kind_of_model!r} takes is not known "
-            f"here ({WHOLE})"
-        )
     return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len))
 
 
@@ -208,7 +201,7 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None) -> dict[s
     }
 
 
-def _rope_parameters(config: dict, layer_type: str | None) -> Mapping:
+def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
     """The entries that speak of the rotation alone; for models whose layers differ, those of one type."""
     given = [config[name] for name in ("rope_parameters", "rope_scaling") if config.get(name)]
     if len(given) == 2 and given[0] != given[1]:
@@ -219,11 +212,14 @@ def _rope_parameters(config: dict, layer_type: str | None) -> Mapping:
     if not rope and isinstance(config.get("text_config"), Mapping):
         raise ValueError(f"config is that of a multimodal model; hand over its text_config ({WHOLE})")
     layers = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)} or _flat(config, rope)
+    entry = _without_nulls(layers.get(layer_type, next(iter(layers.values()))))
+    if config.get("model_type", "") not in PLAIN and {*BASES}.isdisjoint(config | entry):
+        raise ValueError(f"config has no rope_theta: does the model rotate? {UNKNOWN.format(config['model_type'])}")
     if layer_type not in layers:
         raise ValueError(
             f"layer_type is {layer_type!r}; for this model it must be one of {[*layers]} (None: all layers are alike)"
         )
-    return layers[layer_type]
+    return entry
 
 
 def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
@@ -235,8 +231,6 @@ def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
             strange |= {name for inner in part if inner == "factor" or _speaks_of_it(inner)}
     if strange:
         raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
-    if not _first(config | rope, *BASES) and "_text" in config.get("model_type", ""):
-        raise ValueError(f"config is a part of a multimodal model's, and has no rope_theta ({WHOLE})")
     local = _first(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
     return {None: rope} if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
 
@@ -261,8 +255,7 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
     for number, entry in config.get("per_layer_config", {}).items():  # as transformers 5 writes it
         if layer_type and entry.get("head_dim") and config["layer_types"][int(number)] == layer_type:
             return entry["head_dim"]
-    own = HEAD_OF_CLASS.get(config.get("model_type"))
-    head_dim = _first(config, HEADS.get(layer_type), "head_dim", "attention_head_dim", "kv_channels", default=own)
+    head_dim = _first(config, HEADS.get(layer_type), "head_dim", "attention_head_dim", "kv_channels")
     width, heads = _first(config, "hidden_size", "n_embd"), _first(config, "num_attention_heads", "n_head")
     for name, size in (("head_dim", head_dim), ("hidden_size", width), ("num_attention_heads", heads)):
         if size is not None and not isinstance(size, int):
@@ -272,6 +265,10 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
             raise ValueError(
                 "config has neither head_dim nor hidden_size and num_attention_heads: how long is a head? (Or does the "
                 "model not rotate?)"
+            )
+        if config.get("model_type", "") not in PLAIN | DIVIDES:
+            raise ValueError(
+                f"config has no head_dim: is it {width} over {heads}? {UNKNOWN.format(config['model_type'])}"
             )
         head_dim = width // heads
         check_dim(head_dim, f"head_dim (hidden_size {width} over num_attention_heads {heads})")
