@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from rope_lib import scaling
-from rope_lib._checks import check_dim, check_number
+from rope_lib._checks import check_dim, check_int, check_number
 from rope_lib.frequencies import inverse_frequencies
 
 YARN, MSCALES = ("beta_fast", "beta_slow", "truncate"), ("mscale", "mscale_all_dim")
@@ -130,14 +130,11 @@ def frequencies_from_config(
             f"rope_type is {found!r}{'' if found in rope.values() else ', for none is given'}; missing beside it: "
             f"{sorted(missing) or 'nothing'}; not known here: {sorted(unknown) or 'nothing'}"
         )
-    kind_of_model = config.get("model_type", "")
-    share = _only(config | rope, *SHARES, default=SHARE_OF_CLASS.get(kind_of_model, 1.0))
+    share = _only(config | rope, *SHARES, default=SHARE_OF_CLASS.get(config.get("model_type"), 1.0))
     check_number(share, "partial_rotary_factor", at_least=0, at_most=1)
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
     base = _first(config | rope, *BASES, default=10000.0)
-    for name in (
-        ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings") if layer_type is None else ()
-    ):
+    for name in () if layer_type else ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings"):
         inner, outer = rope.get(name), config.get(name)
         if None not in (inner, outer) and inner != outer and (name, outer) != ("partial_rotary_factor", 1):
             raise ValueError(f"{name} is {inner} and {outer}; take out the one not meant")
@@ -244,9 +241,8 @@ def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
     rotary_dim, by_share = config.get("rotary_dim", own), int(head_dim * share)
     if rotary_dim and (rotary_dim > head_dim or (share != 1 and rotary_dim != by_share)):
         raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
-    check_dim(
-        rotary_dim or by_share, "rotary_dim" if rotary_dim else "rotary_dim (head_dim times partial_rotary_factor)"
-    )
+    name = "rotary_dim" if rotary_dim else "rotary_dim (head_dim times partial_rotary_factor)"
+    check_dim(rotary_dim or by_share, name)
     return rotary_dim or by_share
 
 
@@ -258,8 +254,8 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
     head_dim = _first(config, HEADS.get(layer_type), "head_dim", "attention_head_dim", "kv_channels")
     width, heads = _first(config, "hidden_size", "n_embd"), _first(config, "num_attention_heads", "n_head")
     for name, size in (("head_dim", head_dim), ("hidden_size", width), ("num_attention_heads", heads)):
-        if size is not None and not isinstance(size, int):
-            raise TypeError(f"{name} is {size!r}; it must be an int")
+        if size is not None:
+            check_int(size, name)
     if head_dim is None:
         if not (width and heads):
             raise ValueError(

@@ -86,19 +86,17 @@ def _float64_device(device: torch.device | str | None) -> torch.device:
 
 
 def axial_cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-    """Tables for positions with several coordinates, such as row and column: each coordinate turns pairs of its own.
+    """`cos_sin` for positions with several coordinates, such as row and column: each turns pairs of its own.
 
     Args:
         positions: (..., axes) in tokens, e.g. (row, column) of an image patch: the coordinates are the last axis.
         inv_freq: (rotary_dim // (2 * axes),) float64, the speeds by which each coordinate turns its pairs.
-        dtype: as in `cos_sin`.
 
     Returns:
         cos, sin: each (..., axes * len(inv_freq)); the first len(inv_freq) pairs belong to the first coordinate.
 
     Raises:
-        TypeError: as `cos_sin`.
-        ValueError: positions have no axis of coordinates, or inv_freq is not a vector.
+        TypeError, ValueError: as `cos_sin`, or positions have no axis of coordinates.
 
     Source: the block form of Su et al. 2021, equation 15, with one coordinate per group of blocks.
 
@@ -123,7 +121,7 @@ def sectioned_cos_sin(
     interleaved_sections: bool = False,
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Tensor, Tensor]:
-    """M-RoPE: tables for positions with several coordinates that share one spectrum, as in Qwen2-VL and Qwen3-VL.
+    """M-RoPE: `cos_sin` for positions with several coordinates that share one spectrum, as in Qwen2-VL and Qwen3-VL.
 
     The first sections[0] pairs, the fastest, turn by the first coordinate, the next sections[1] by the second, and so
     on; with interleaved_sections the pairs take the coordinates in turn. Where all coordinates agree, as for text, this
@@ -136,15 +134,14 @@ def sectioned_cos_sin(
         sections: pairs of each coordinate, e.g. (16, 24, 24) for rotary_dim 128: `mrope_section` in a configuration.
         interleaved_sections: `mrope_interleaved` in a configuration (Qwen3-VL). Pair 0 turns by the first coordinate,
             pair 1 by the second, and so on around; where a later coordinate has its pairs, the first one takes over.
-        dtype: as in `cos_sin`.
 
     Returns:
         cos, sin: each (..., rotary_dim // 2).
 
     Raises:
-        TypeError: as `cos_sin`.
+        TypeError: as `cos_sin`; sections is no list, or interleaved_sections neither True nor False.
         ValueError: there is not one section, a whole number that is not negative, for each coordinate; they do not add
-            up to len(inv_freq); one of them is too large to be interleaved; or inv_freq is not a vector.
+            up to len(inv_freq); or one of them is too large to be interleaved.
 
     Source: Wang et al. 2024, section 2.1; the split into sections follows the authors' code, in both forms.
 

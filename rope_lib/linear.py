@@ -64,13 +64,10 @@ class State(NamedTuple):
 
 
 def elu_plus_one(x: Tensor) -> Tensor:
-    """The feature map of Katharopoulos et al. 2020, equation 7: x + 1 above 0, e^x below; positive everywhere.
+    """x + 1 above 0, e^x below; positive everywhere. (Katharopoulos et al. 2020, equation 7.)
 
     From x = -40 down it is e^-40: the product of two features is then e^-80, which float32 still holds in full.
     (Computed as elu(x) + 1 it would be zero from -18 down, and a sum of such features nothing to divide by.)
-
-    Returns:
-        Like x.
 
     Example:
         >>> elu_plus_one(torch.tensor([2.0, 0.0, -1.0, -18.0]))

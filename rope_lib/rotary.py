@@ -48,17 +48,11 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
 
 
 def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> tuple[Tensor, Tensor]:
-    """Rotate queries and keys at the same positions: `apply_rotary_emb` of each.
+    """Rotate queries and keys at the same positions: `apply_rotary_emb` of each, with its errors, which name q or k.
 
     Args:
         q, k: (..., seq_len, head_dim); they may differ in the number of heads.
         cos, sin, interleaved: as in `apply_rotary_emb`.
-
-    Returns:
-        The rotated q and k, two new tensors.
-
-    Raises:
-        TypeError, ValueError: as `apply_rotary_emb`; the text names q or k.
 
     Example:
         >>> q = torch.ones(8, 6, 4)  # eight query heads share two key heads
@@ -169,17 +163,12 @@ class RotaryEmbedding(nn.Module):
         super().__setattr__(name, value)
 
     def tables(self, positions: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
-        """Cosines and sines for `apply_rotary_pos_emb`, times attention_factor: made once, used in every layer.
+        """`cos_sin`, times attention_factor, for `apply_rotary_pos_emb`: made once, used in every layer.
 
-        Args:
-            positions: (...,) in tokens.
-            dtype: float32 or float64.
+        Arguments and errors are those of `cos_sin`.
 
         Returns:
             cos, sin: each (..., rotary_dim // 2), on the device of positions.
-
-        Raises:
-            TypeError: as `cos_sin`.
 
         Example:
             >>> rope = RotaryEmbedding(4, interleaved=True, attention_factor=2.0)
@@ -192,19 +181,13 @@ class RotaryEmbedding(nn.Module):
         return self.attention_factor * cos, self.attention_factor * sin
 
     def forward(self, q: Tensor, k: Tensor, *, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Rotate q and k.
+        """Rotate q and k, with the errors of `cos_sin` and `apply_rotary_pos_emb`.
 
         Args:
             q, k: (..., seq_len, head_dim); k may have fewer heads.
             positions: (seq_len,) in tokens, or as many axes as q without head_dim, of sizes equal or 1, e.g.
                 (batch, 1, seq_len). No default, because counting along the wrong axis would turn each head by its
                 number: with (batch, seq_len, heads, head_dim) transpose first.
-
-        Returns:
-            The rotated q and k.
-
-        Raises:
-            TypeError, ValueError: as `cos_sin` and `apply_rotary_pos_emb`; or a head has not head_dim dimensions.
         """
         for name, x in (("q", q), ("k", k)) if self.head_dim else ():
             check_tensor(x, name, "torch.zeros(seq_len, head_dim)")

@@ -10,7 +10,6 @@ or infinite, or a length not positive. What a function refuses besides stands wi
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 
 import torch
 from torch import Tensor
@@ -122,14 +121,11 @@ def yarn_scaling(
 ) -> Tensor:
     """The speeds of YaRN as it is deployed: the ramp is linear in the *index* of the pair, between two turn counts.
 
-    They go with `yarn_attention_factor`.
+    They go with `yarn_attention_factor`. Errors are those of `ntk_by_parts_scaling`.
 
     Args:
         beta_fast, beta_slow: turns in the trained length at which the ramp begins and ends.
         truncate: round the ends of the ramp outwards to whole pairs, as the authors' code does.
-
-    Raises:
-        ValueError: as `ntk_by_parts_scaling`.
 
     Source: Peng et al. 2023, section 3.2; the ramp follows the authors' code, where the paper's is linear in the number
     of turns (`ntk_by_parts_scaling`).
@@ -192,17 +188,12 @@ def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float =
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
-    if (
-        not isinstance(factors, Sequence)
-        or isinstance(factors, str)
-        or not all(isinstance(factor, Real) for factor in factors)
-    ):
+    if not isinstance(factors, Sequence) or isinstance(factors, str):
         raise TypeError(f"factors is {factors!r:.60}; it must be a list of numbers, such as a model's long_factor")
-    if len(factors) != len(inv_freq) or not all(0 < factor < math.inf for factor in factors):
-        raise ValueError(
-            f"factors has {len(factors)} numbers, the smallest {min(factors, default=None)}; it must have "
-            f"rotary_dim // 2 = {len(inv_freq)} positive and finite ones"
-        )
+    if len(factors) != len(inv_freq):
+        raise ValueError(f"factors has {len(factors)} numbers; it must have rotary_dim // 2 = {len(inv_freq)}")
+    for i, factor in enumerate(factors):
+        check_number(factor, f"factors[{i}]", above=0)
     return inv_freq / torch.tensor(tuple(factors), dtype=torch.float64, device="cpu")
 
 

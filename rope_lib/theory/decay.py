@@ -19,10 +19,8 @@ from rope_lib.frequencies import cos_sin, inverse_frequencies
 def mean_partial_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
     """B_d(Delta), the mean of |S_j(Delta)| over j = 1 .. dim/2: the curve of RoFormer's figure 2.
 
-    S_j(Delta) is the sum over i < j of exp(i Delta theta_i).
-
-    Returns:
-        (...,) float64. Takes the memory of a few tensors of this size, however large dim is.
+    S_j(Delta) is the sum over i < j of exp(i Delta theta_i). Memory: a few tensors of the size of distances, however
+    large dim is.
 
     Source: Su et al. 2021, equations 36 and 37.
 
@@ -87,10 +85,7 @@ def _pairs(distances: Tensor, dim: int, base: float) -> Iterator[tuple[Tensor, T
 def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
     """Limit of C_d(Delta) / (d/2) for large d: [Ci(Delta) - Ci(Delta / base)] / ln base; Ci: the cosine integral.
 
-    The limit is even in Delta, and 1 at 0.
-
-    Returns:
-        (...,) float64 on the CPU. Made for plots, as mpmath takes one distance at a time.
+    The limit is even in Delta, and 1 at 0. On the CPU, and made for plots, as mpmath takes one distance at a time.
 
     Raises:
         ModuleNotFoundError: mpmath is missing; it comes with sympy.

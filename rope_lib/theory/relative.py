@@ -24,10 +24,7 @@ EXAMPLE = "relative_distances(q_positions, k_positions)"  # for who has no dista
 def relative_distances(q_positions: Tensor, k_positions: Tensor) -> Tensor:
     """m - n for each query position m and key position n: (..., q_len), (..., k_len) -> (..., q_len, k_len).
 
-    Query minus key: transformers' T5 counts key minus query.
-
-    Returns:
-        int64 for integers, also unsigned ones; else the wider of the two types.
+    Query minus key, int64 for integers, else the wider of the two types. (transformers' T5 counts key minus query.)
 
     Example:
         >>> relative_distances(torch.arange(2, 4), torch.arange(4))
@@ -160,16 +157,13 @@ def deberta_scores(q: Tensor, k: Tensor, relative_q: Tensor, relative_k: Tensor,
 
 
 def t5_bucket(distances: Tensor, *, bidirectional: bool, num_buckets: int = 32, max_distance: int = 128) -> Tensor:
-    """The bucket of each distance: exact when near, logarithmic when far, one for all beyond max_distance.
+    """The bucket of each distance, int64: exact when near, logarithmic when far, one for all beyond max_distance.
 
     Args:
         distances: (...,) whole numbers, m - n: query minus key.
         bidirectional: keys after the query have buckets of their own (encoders); else they fall into bucket 0.
-        num_buckets: of both directions together.
+        num_buckets: of both directions together; the result is in 0 .. num_buckets - 1.
         max_distance: in tokens.
-
-    Returns:
-        (...,) int64 in 0 .. num_buckets - 1.
 
     Raises:
         ValueError: num_buckets is odd where it is split, or leaves no room for the logarithmic part.
@@ -220,10 +214,7 @@ def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distan
 
 
 def alibi_slopes(num_heads: int) -> Tensor:
-    """The slopes 2^(-8 h / heads), h = 1 .. heads, for a power of two; else those of the next lower one, filled up.
-
-    Returns:
-        (num_heads,) float64.
+    """(num_heads,) float64: 2^(-8 h / heads), h = 1 .. heads, for a power of two; else the next lower one's, filled up.
 
     Source: Press et al. 2022, section 3; the filling follows the authors' code.
 

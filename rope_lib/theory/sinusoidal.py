@@ -10,7 +10,7 @@ from rope_lib.frequencies import cos_sin, inverse_frequencies
 def sinusoidal_encoding(
     positions: Tensor, dim: int, *, base: float = 10000.0, dtype: torch.dtype = torch.float32
 ) -> Tensor:
-    """PE_m = (sin m theta_0, cos m theta_0, sin m theta_1, cos m theta_1, ...).
+    """PE_m = (sin m theta_0, cos m theta_0, sin m theta_1, cos m theta_1, ...), with the errors of `cos_sin`.
 
     Args:
         positions: (...,) positions m in tokens; integers, or float32/float64.
@@ -20,9 +20,6 @@ def sinusoidal_encoding(
 
     Returns:
         (..., dim) on the device of `positions`.
-
-    Raises:
-        TypeError, ValueError: as `cos_sin` and `inverse_frequencies`.
 
     Source: Vaswani et al. 2017, section 3.5.
 

@@ -114,7 +114,7 @@ REFUSED = {
     ),
     "factors in quotes": (
         lambda: scaling.longrope_scaling(8, factors=["1.0"] * 4),
-        TypeError, "factors is .*it must be a list of numbers",
+        TypeError, r"factors\[0\] is '1.0'; it must be a number",
     ),
     "no factor for linear": (
         lambda: scaling.linear_scaling(8, factor=None),
