@@ -273,7 +273,7 @@ def _with_slowed_pairs(*, seed: int, factor: float, **settings) -> dict:
         model, _ = language_model(seed=seed, **settings)
     slowed = []
     for first in range(len(model.rope.inv_freq) - 1):
-        speeds = model.rope.inv_freq.clone()
+        speeds = model.rope.inv_freq
         speeds[first : first + 2] /= factor
         at = cos_sin(torch.arange(EDGES[-1]), speeds)
         slowed.append(by_position(model, texts, EDGES, tables=at))

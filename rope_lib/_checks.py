@@ -112,7 +112,7 @@ def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) ->
     """Require tables that fit each x, which the caller knows by its name here."""
     check_layout(interleaved)
     for name, tensor in (*xs.items(), ("cos", cos), ("sin", sin)):
-        check_tensor(tensor, name, "torch.zeros(seq_len, head_dim)")
+        check_tensor(tensor, name, "torch.zeros(n, head_dim)" if name in xs else "cos_sin(positions, inv_freq)[0]")
     if cos.dtype not in FULL or sin.dtype not in FULL:
         raise TypeError(
             f"cos and sin have dtypes {cos.dtype} and {sin.dtype}; they must be float32 or float64 "

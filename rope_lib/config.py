@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from rope_lib import scaling
-from rope_lib._checks import check_dim, check_int, check_number
+from rope_lib._checks import check_dim, check_flag, check_int, check_number
 from rope_lib.frequencies import inverse_frequencies
 
 YARN, MSCALES = ("beta_fast", "beta_slow", "truncate"), ("mscale", "mscale_all_dim")
@@ -25,7 +25,7 @@ KEYS = {  # rope_type: the keys that must stand beside it, and those that may
 }
 ANYWHERE = (
     *("rope_type", "type", "rope_theta", "partial_rotary_factor", "original_max_position_embeddings", "finetuned"),
-    *("mrope_section", "mrope_interleaved"),
+    *("mrope_section", "mrope_interleaved", "max_position_embeddings", "llama_4_scaling_beta"),
 )
 SAME_AS = {"mrope": "default", "su": "longrope"}  # multimodal positions with plain speeds; Phi-3's first name for it
 BASES = ("rope_theta", "global_rope_theta", "rotary_emb_base")
@@ -48,18 +48,17 @@ PLAIN = {  # those whose class takes 10000 for a rope_theta, and width over head
     "olmo_hybrid", "olmoe", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3_moe", "stablelm", "starcoder2",
 }  # fmt: skip
 DIVIDES = {  # those that take width over heads, too, and perhaps another base
-    "apertus", "bitnet", "cohere", "deepseek", "ernie4_5_moe", "flex_olmo", "glm4v_moe", "glm4v_moe_text", "lfm2",
-    "lfm2_moe", "minimax", "mixtral", "mllama_text_model", "modernbert", "olmo3", "persimmon", "phimoe", "qwen2_5_vl",
-    "qwen2_5_vl_text", "qwen2_vl", "qwen2_vl_text", "qwen3_vl_moe_text", "smollm3",
+    "apertus", "bitnet", "chameleon", "cohere", "deepseek", "emu3_text_model", "ernie4_5_moe", "evolla", "flex_olmo",
+    "glm4v_moe", "glm4v_moe_text", "glm4v_text", "glm_image_text", "glm_ocr_text", "gpt_neox_japanese",
+    "granite_docling_text", "gte", "hunyuan_vl_text", "idefics", "jina_embeddings_v3", "lfm2", "lfm2_moe", "minimax",
+    "mixtral", "mllama_text_model", "modernbert", "modernbert-decoder", "olmo3", "persimmon", "phi4_multimodal",
+    "phimoe", "qwen2_5_omni_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_vl", "qwen2_vl_text",
+    "qwen3_omni_moe_talker_text", "qwen3_omni_moe_text", "qwen3_vl_moe_text", "smollm3",
 }  # fmt: skip
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
-NO_ROTATION = {  # what says that a model has none; "absolute" stands in files of models that rotate, too
-    "rotary": (False,),
-    "alibi": (True,),
-    "position_embedding_type": ("learned", "alibi", "nope", "relative_key", "relative_key_query"),
-}
-WHOLE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() has it, the file leaves out what its class knows"
-UNKNOWN = f"What the class of {{!r}} takes is not known here ({WHOLE})"
+NO_ROTATION = ("learned", "alibi", "nope", "relative_key", "relative_key_query")  # "absolute" stands beside it, too
+WHOLE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
+UNKNOWN = f"What the class of {{!r}} takes is not known here: add it to config ({WHOLE})"
 
 
 def frequencies_from_config(
@@ -78,7 +77,8 @@ def frequencies_from_config(
 
     What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
     What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),
-    `mrope_section` and `mrope_interleaved` go to `sectioned_cos_sin`.
+    `mrope_section` and `mrope_interleaved` go to `sectioned_cos_sin`, and with `llama_4_scaling_beta` (Ministral 3)
+    rotated queries are multiplied by a number that grows with the position.
 
     Args:
         config: of the model, or of the part of a multimodal model that rotates.
@@ -105,45 +105,42 @@ def frequencies_from_config(
         (64, 1.0)
     """
     if not isinstance(config, Mapping):
-        raise TypeError(
-            f"config is a {type(config).__name__}; it must be a dict, e.g. json.load(...) or config.to_dict()"
-        )
+        raise TypeError(f"config is a {type(config).__name__}; it must be a dict: json.load(...), or config.to_dict()")
     config = _without_nulls(config)
-    said = [f"{name}: {config[name]!r}" for name, values in NO_ROTATION.items() if config.get(name) in values]
-    if config.get("position_embedding_type") == "absolute" and not {*BASES, "rope_parameters"} & config.keys():
-        said = ["position_embedding_type: 'absolute', and no base"]
-    if said:
-        raise ValueError(f"config is of a model without rotation ({', '.join(said)})")
+    kind, alibi, rotary = config.get("position_embedding_type"), config.get("alibi", False), config.get("rotary", True)
+    check_flag(alibi, "alibi")
+    check_flag(rotary, "rotary")
+    still = kind in NO_ROTATION or (kind == "absolute" and {*BASES, "rope_parameters"}.isdisjoint(config))
+    if still or alibi or not rotary:
+        raise ValueError(
+            f"config is of a model without rotation (position_embedding_type: {kind!r}, {alibi=}, {rotary=})"
+        )
     if seq_len is not None:
         check_number(seq_len, "seq_len", above=0)
     rope = _rope_parameters(config, layer_type)
-    found = _first(rope, "rope_type", "type", default="default")
+    found = rope.get("rope_type", rope.get("type", "default"))
     if len({SAME_AS.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}) > 1:
         raise ValueError(f"rope_type is {rope['rope_type']!r} and type {rope['type']!r}; take out what is not meant")
     kind = SAME_AS.get(found, found)
     if kind not in KEYS:
         raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KEYS, *SAME_AS])}")
     required, optional = KEYS[kind]
-    missing, unknown = set(required) - set(rope), set(rope) - {*ANYWHERE, *required, *optional}
-    if missing or unknown:
-        raise ValueError(
-            f"rope_type is {found!r}{'' if found in rope.values() else ', for none is given'}; missing beside it: "
-            f"{sorted(missing) or 'nothing'}; not known here: {sorted(unknown) or 'nothing'}"
-        )
-    share = _only(config | rope, *SHARES, default=SHARE_OF_CLASS.get(config.get("model_type"), 1.0))
+    said = f"rope_type is {found!r}{'' if found in rope.values() else ', for none is given'}"
+    if missing := set(required) - set(rope):
+        raise ValueError(f"{said}; missing beside it: {sorted(missing)}")
+    if unknown := set(rope) - {*ANYWHERE, *required, *optional}:
+        raise ValueError(f"{said}; not known here: {sorted(unknown)} (if no speed depends on it, take it out)")
+    share = _settled(rope, config, SHARES, layer_type, default=SHARE_OF_CLASS.get(config.get("model_type"), 1.0))
     check_number(share, "partial_rotary_factor", at_least=0, at_most=1)
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
-    base = _first(config | rope, *BASES, default=10000.0)
-    for name in () if layer_type else ("rope_theta", "partial_rotary_factor", "original_max_position_embeddings"):
-        inner, outer = rope.get(name), config.get(name)
-        if None not in (inner, outer) and inner != outer and (name, outer) != ("partial_rotary_factor", 1):
-            raise ValueError(f"{name} is {inner} and {outer}; take out the one not meant")
-    return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len))
+    base = _settled(rope, config, BASES, layer_type, default=10000.0)
+    return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len, layer_type))
 
 
 def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[str, Any]) -> tuple[Tensor, float]:
     """The speeds and the attention factor of one rope_type, whose keys are there."""
-    factor, original = rope.get("factor", 1.0), rope.get("original_max_position_embeddings")
+    factor = rope.get("factor", 1.0)
+    trained = {"original_max_position_embeddings": rope.get("original_max_position_embeddings")}
     match kind:
         case "default":
             return inverse_frequencies(rotary_dim, base=base, device="cpu"), 1.0
@@ -154,34 +151,34 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
             return scaling.dynamic_ntk_scaling(rotary_dim, factor=factor, base=base, **lengths), 1.0
         case "llama3":
             parts = {"beta_fast": rope["high_freq_factor"], "beta_slow": rope["low_freq_factor"]}
-            lengths = {"original_max_position_embeddings": original}
-            return scaling.ntk_by_parts_scaling(rotary_dim, factor=factor, base=base, **parts, **lengths), 1.0
+            return scaling.ntk_by_parts_scaling(rotary_dim, factor=factor, base=base, **parts, **trained), 1.0
         case "proportional":
             return scaling.proportional_scaling(rotary_dim, partial_rotary_factor=share, base=base) / factor, 1.0
         case "yarn":
-            settings = {"factor": factor, "original_max_position_embeddings": original, **_those(rope, YARN)}
-            both = all(rope.get(name) for name in MSCALES)  # one alone is not used
-            usual = scaling.yarn_attention_factor(factor, **_those(rope, MSCALES if both else ()))
-            inv_freq = scaling.yarn_scaling(rotary_dim, base=base, **settings)
+            ramp = {name: rope[name] for name in YARN if name in rope}
+            scales = {name: rope[name] for name in MSCALES if rope.get(name)}
+            usual = scaling.yarn_attention_factor(
+                factor, **(scales if len(scales) == 2 else {})
+            )  # one alone is not used
+            inv_freq = scaling.yarn_scaling(rotary_dim, factor=factor, base=base, **trained, **ramp)
         case "longrope":
             inv_freq = scaling.longrope_scaling(rotary_dim, factors=rope["factors"], base=base)
-            usual = scaling.longrope_attention_factor(max(factor, 1), original_max_position_embeddings=original)
+            usual = scaling.longrope_attention_factor(max(factor, 1), **trained)
     factor = rope.get("attention_factor", usual)
-    check_number(factor, "attention_factor")
+    check_number(factor, "attention_factor", above=0)
     return inv_freq, factor
 
 
-def _those(rope: Mapping, names: tuple[str, ...]) -> dict[str, Any]:
-    """The settings of these names that are given; the others have defaults."""
-    return {name: rope[name] for name in names if name in rope}
-
-
-def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None) -> dict[str, Any]:
+def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_type: str | None) -> dict[str, Any]:
     """The length of the model, that of the training before it was stretched, and what follows from them."""
     if kind not in ("dynamic", "yarn", "longrope", "llama3"):
         return {}
-    longest = _first(config, "max_position_embeddings", "n_positions")
-    original = _first(rope | config, "original_max_position_embeddings", default=longest if kind == "dynamic" else None)
+    longest = _settled(rope, config, ("max_position_embeddings", "n_positions"), layer_type)
+    usual = longest if kind == "dynamic" else None
+    original = _settled(rope, config, ("original_max_position_embeddings",), layer_type, default=usual)
+    for name, length in (("max_position_embeddings", longest), ("original_max_position_embeddings", original)):
+        if length is not None:
+            check_number(length, name, above=0)
     if longest is None and (kind == "dynamic" or "factor" not in rope):
         raise ValueError(f"rope_type is {kind!r}, and config has no max_position_embeddings")
     if original is None:
@@ -200,12 +197,10 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None) -> dict[s
 
 def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
     """The entries that speak of the rotation alone; for models whose layers differ, those of one type."""
-    given = [config[name] for name in ("rope_parameters", "rope_scaling") if config.get(name)]
-    if len(given) == 2 and given[0] != given[1]:
-        raise ValueError("config has rope_parameters and rope_scaling, and they differ; take out the one not meant")
-    if given and not isinstance(given[0], Mapping):
-        raise TypeError(f"rope_scaling is {given[0]!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
-    rope = _without_nulls(given[0]) if given else {}
+    given = _only({name: value for name, value in config.items() if value != {}}, "rope_parameters", "rope_scaling")
+    if not isinstance(given, Mapping | None):
+        raise TypeError(f"rope_scaling is {given!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
+    rope = _without_nulls(given or {})
     if not rope and isinstance(config.get("text_config"), Mapping):
         raise ValueError(f"config is that of a multimodal model; hand over its text_config ({WHOLE})")
     layers = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)} or _flat(config, rope)
@@ -214,7 +209,7 @@ def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
         raise ValueError(f"config has no rope_theta: does the model rotate? {UNKNOWN.format(config['model_type'])}")
     if layer_type not in layers:
         raise ValueError(
-            f"layer_type is {layer_type!r}; for this model it must be one of {[*layers]} (None: all layers are alike)"
+            f"layer_type is {layer_type!r}; for this model it must be one of {[*layers]} (None: all alike)"
         )
     return entry
 
@@ -228,7 +223,7 @@ def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
             strange |= {name for inner in part if inner == "factor" or _speaks_of_it(inner)}
     if strange:
         raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
-    local = _first(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
+    local = _only(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
     return {None: rope} if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
 
 
@@ -251,43 +246,43 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
     for number, entry in config.get("per_layer_config", {}).items():  # as transformers 5 writes it
         if layer_type and entry.get("head_dim") and config["layer_types"][int(number)] == layer_type:
             return entry["head_dim"]
-    head_dim = _first(config, HEADS.get(layer_type), "head_dim", "attention_head_dim", "kv_channels")
-    width, heads = _first(config, "hidden_size", "n_embd"), _first(config, "num_attention_heads", "n_head")
-    for name, size in (("head_dim", head_dim), ("hidden_size", width), ("num_attention_heads", heads)):
-        if size is not None:
-            check_int(size, name)
+    head_dim = config.get(HEADS.get(layer_type), _only(config, "head_dim", "attention_head_dim", "kv_channels"))
+    width, heads = _only(config, "hidden_size", "n_embd"), _only(config, "num_attention_heads", "n_head")
     if head_dim is None:
-        if not (width and heads):
-            raise ValueError(
-                "config has neither head_dim nor hidden_size and num_attention_heads: how long is a head? (Or does the "
-                "model not rotate?)"
-            )
+        if None in (width, heads):
+            raise ValueError("config has no head_dim, nor hidden_size and num_attention_heads: does the model rotate?")
+        check_int(width, "hidden_size", at_least=1)
+        check_int(heads, "num_attention_heads", at_least=1)
         if config.get("model_type", "") not in PLAIN | DIVIDES:
-            raise ValueError(
-                f"config has no head_dim: is it {width} over {heads}? {UNKNOWN.format(config['model_type'])}"
-            )
-        head_dim = width // heads
+            raise ValueError(f"config has no head_dim: is it {width}/{heads}? {UNKNOWN.format(config['model_type'])}")
+        head_dim = width / heads if width % heads else width // heads
         check_dim(head_dim, f"head_dim (hidden_size {width} over num_attention_heads {heads})")
     check_dim(head_dim, "head_dim")
     return head_dim
 
 
-def _speaks_of_it(name: str) -> bool:
-    return any(word in name.lower() for word in ("rope", "rotary", "theta", "alibi"))
+def _speaks_of_it(name: object) -> bool:
+    return any(word in str(name).lower() for word in ("rope", "rotary", "theta", "alibi"))
 
 
-def _only(entries: Mapping, *names: str, default: Any = None) -> Any:
+def _settled(rope: dict, config: dict, names: tuple[str, ...], layer_type: str | None, default: Any = None) -> Any:
+    """What the rotation's own entries say, or else the others; where layers are alike, both must agree."""
+    inner = _only(rope, *names)
+    outer = _only(config, *names) if inner is None or layer_type is None else None
+    if None not in (inner, outer) and inner != outer != 1:  # a share of 1 is what some classes write for all
+        raise ValueError(f"{names[0]} is {inner} and {outer}; take out the one not meant")
+    return next((value for value in (inner, outer) if value is not None), default)
+
+
+def _only(entries: Mapping, *names: str) -> Any:
     """The entry that goes by one of these names; by several, if they agree."""
-    given = {name: entries[name] for name in names if name in entries}
-    if any(value != next(iter(given.values())) for value in given.values()):
-        raise ValueError(f"config has {given}, which differ; take out what is not meant")
-    return next(iter(given.values()), default)
+    given = [name for name in names if name in entries]
+    for name in given[1:]:
+        if entries[name] != entries[given[0]]:
+            both = f"{given[0]} {entries[given[0]]!r:.60} and {name} {entries[name]!r:.60}"
+            raise ValueError(f"config has {both}, and they differ; take out the one not meant")
+    return entries[given[0]] if given else None
 
 
 def _without_nulls(entries: Mapping) -> dict[str, Any]:
     return {name: value for name, value in entries.items() if value is not None}
-
-
-def _first(entries: Mapping, *names: str | None, default: Any = None) -> Any:
-    """The entry of the first of these names that is there."""
-    return next((entries[name] for name in names if name in entries), default)

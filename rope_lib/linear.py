@@ -314,11 +314,10 @@ def _check(
     check_flag(causal, "causal")
     if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
         grouped = q.ndim > 2 and q.shape[-2:] == k.shape[-2:] and k.shape[-2] == v.shape[-2]
+        hint = " (fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))" if grouped else ""
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; they must be "
-            "(..., seq_len, head_dim), the same, and (..., seq_len, value_dim)"
-            + " (fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))"
-            * grouped
+            f"(..., seq_len, head_dim), the same, and (..., seq_len, value_dim){hint}"
         )
     if rotation is not None:
         if not isinstance(rotation, Rotation):

@@ -152,7 +152,7 @@ class RotaryEmbedding(nn.Module):
         check_number(attention_factor, "attention_factor", above=0)
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
         self.base = base  # None if the speeds were given
-        self.inv_freq = inv_freq
+        self._inv_freq = inv_freq
         self.attention_factor = attention_factor
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -161,6 +161,11 @@ class RotaryEmbedding(nn.Module):
         if name in fixed and hasattr(self, name):
             raise AttributeError(f"{name} is fixed; make another RotaryEmbedding")
         super().__setattr__(name, value)
+
+    @property
+    def inv_freq(self) -> Tensor:
+        """The speeds, a copy: what is done to it does not reach the rotation."""
+        return self._inv_freq.clone()
 
     def tables(self, positions: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
         """`cos_sin`, times attention_factor, for `apply_rotary_pos_emb`: made once, used in every layer.
@@ -175,7 +180,7 @@ class RotaryEmbedding(nn.Module):
             >>> rope.tables(torch.tensor([0]))[0]
             tensor([[2., 2.]])
         """
-        cos, sin = cos_sin(positions, self.inv_freq, dtype=dtype)
+        cos, sin = cos_sin(positions, self._inv_freq, dtype=dtype)
         if self.attention_factor == 1:
             return cos, sin
         return self.attention_factor * cos, self.attention_factor * sin
@@ -185,7 +190,7 @@ class RotaryEmbedding(nn.Module):
 
         Args:
             q, k: (..., seq_len, head_dim); k may have fewer heads.
-            positions: (seq_len,) in tokens, or as many axes as q without head_dim, of sizes equal or 1, e.g.
+            positions: (seq_len,) in tokens, or as many axes as q without head_dim, those in front equal or 1, e.g.
                 (batch, 1, seq_len). No default, because counting along the wrong axis would turn each head by its
                 number: with (batch, seq_len, heads, head_dim) transpose first.
         """

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_number
+from rope_lib._checks import check_flag, check_number
 from rope_lib.frequencies import inverse_frequencies
 
 FACTOR = "factor, the new length over the trained one,"
@@ -134,6 +134,7 @@ def yarn_scaling(
         >>> yarn_scaling(4, factor=2.0, original_max_position_embeddings=2048)
         tensor([1.0000, 0.0075], dtype=torch.float64)
     """
+    check_flag(truncate, "truncate")
     inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
     first, last = (
         rotary_dim * math.log(original_max_position_embeddings / (2 * math.pi * turns)) / (2 * math.log(base))

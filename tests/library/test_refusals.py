@@ -108,6 +108,33 @@ REFUSED = {
         lambda: frequencies_from_config(LLAMA | LENGTHS | {"rope_scaling": LONGROPE | {"attention_factor": "1.1"}}),
         TypeError, "attention_factor is '1.1'",
     ),
+    "heads that do not divide the width": (
+        lambda: frequencies_from_config({"hidden_size": 2560, "num_attention_heads": 24}),
+        TypeError, r"head_dim \(hidden_size 2560 over num_attention_heads 24\) is 106.6.*; it must be an int",
+    ),
+    "a length of the config in quotes": (
+        lambda: frequencies_from_config(
+            LLAMA | {"max_position_embeddings": "2048", "rope_scaling": {"type": "dynamic", "factor": 2.0}}
+        ),
+        TypeError, "^max_position_embeddings is '2048'; it must be a number",
+    ),
+    "no scaling, in quotes": (
+        lambda: frequencies_from_config(LLAMA | {"rope_scaling": ""}), TypeError, "rope_scaling is ''",
+    ),
+    "no scaling, no": (
+        lambda: frequencies_from_config(LLAMA | {"rope_scaling": False}), TypeError, "rope_scaling is False",
+    ),
+    "no rotation, in quotes": (
+        lambda: frequencies_from_config(LLAMA | {"rotary": "false"}),
+        TypeError, "rotary is 'false'; it must be True or False",
+    ),
+    "other biases, in quotes": (
+        lambda: frequencies_from_config(LLAMA | {"alibi": "true"}), TypeError, "alibi is 'true'",
+    ),
+    "a ramp, in quotes": (
+        lambda: scaling.yarn_scaling(8, factor=2.0, original_max_position_embeddings=64, truncate="no"),
+        TypeError, "truncate is 'no'; it must be True or False",
+    ),
     "a dictionary of factors": (
         lambda: scaling.longrope_scaling(8, factors=dict.fromkeys(range(4), 1.0)),
         TypeError, "factors is {0: 1.0.*it must be a list of numbers",
@@ -262,6 +289,19 @@ def test_the_module_takes_its_size_from_the_speeds():
     expected = RotaryEmbedding(8, interleaved=False)(X, X, positions=torch.arange(6))
     assert torch.equal(q, expected[0])
     assert torch.equal(k, expected[1])
+
+
+def test_speeds_that_are_handed_out_are_a_copy():
+    """The line of position interpolation is refused, and what it did before that reaches no angle."""
+    rope, fresh = (RotaryEmbedding(8, interleaved=True) for _ in range(2))
+    with pytest.raises(AttributeError, match="inv_freq is fixed; make another RotaryEmbedding"):
+        rope.inv_freq /= 4
+    rope.inv_freq.mul_(2)
+    with pytest.raises(AttributeError):
+        del rope.inv_freq
+    turned = (module(X, X, positions=torch.arange(6))[0] for module in (rope, fresh))
+    assert torch.equal(*turned)
+    assert torch.equal(rope.inv_freq, SPEEDS)
 
 
 def test_small_things_that_went_wrong_in_silence():
