@@ -107,14 +107,13 @@ def frequencies_from_config(
     if not isinstance(config, Mapping):
         raise TypeError(f"config is a {type(config).__name__}; it must be a dict: json.load(...), or config.to_dict()")
     config = _without_nulls(config)
-    kind, alibi, rotary = config.get("position_embedding_type"), config.get("alibi", False), config.get("rotary", True)
+    alibi, rotary, code = config.get("alibi", False), config.get("rotary", True), config.get("position_embedding_type")
     check_flag(alibi, "alibi")
     check_flag(rotary, "rotary")
-    still = kind in NO_ROTATION or (kind == "absolute" and {*BASES, "rope_parameters"}.isdisjoint(config))
-    if still or alibi or not rotary:
-        raise ValueError(
-            f"config is of a model without rotation (position_embedding_type: {kind!r}, {alibi=}, {rotary=})"
-        )
+    other = code in NO_ROTATION or (code == "absolute" and {*BASES, "rope_parameters"}.isdisjoint(config))
+    if alibi or not rotary or other:
+        said = f"alibi: {alibi}, rotary: {rotary}, position_embedding_type: {code!r}"
+        raise ValueError(f"config is of a model without rotation ({said})")
     if seq_len is not None:
         check_number(seq_len, "seq_len", above=0)
     rope = _rope_parameters(config, layer_type)
@@ -140,6 +139,7 @@ def frequencies_from_config(
 def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[str, Any]) -> tuple[Tensor, float]:
     """The speeds and the attention factor of one rope_type, whose keys are there."""
     factor = rope.get("factor", 1.0)
+    check_number(factor, "factor", above=0)
     trained = {"original_max_position_embeddings": rope.get("original_max_position_embeddings")}
     match kind:
         case "default":
@@ -156,10 +156,8 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
             return scaling.proportional_scaling(rotary_dim, partial_rotary_factor=share, base=base) / factor, 1.0
         case "yarn":
             ramp = {name: rope[name] for name in YARN if name in rope}
-            scales = {name: rope[name] for name in MSCALES if rope.get(name)}
-            usual = scaling.yarn_attention_factor(
-                factor, **(scales if len(scales) == 2 else {})
-            )  # one alone is not used
+            scales = {name: rope[name] for name in MSCALES if all(map(rope.get, MSCALES))}  # one alone is not used
+            usual = scaling.yarn_attention_factor(factor, **scales)
             inv_freq = scaling.yarn_scaling(rotary_dim, factor=factor, base=base, **trained, **ramp)
         case "longrope":
             inv_freq = scaling.longrope_scaling(rotary_dim, factors=rope["factors"], base=base)

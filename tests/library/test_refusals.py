@@ -78,7 +78,7 @@ REFUSED = {
     ),
     "a factor of the config in quotes": (
         lambda: frequencies_from_config(LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": "4.0"}}),
-        TypeError, "factor, .* is '4.0'; it must be a number",
+        TypeError, "^factor is '4.0'; it must be a number",
     ),
     "a length in words": (
         lambda: frequencies_from_config(LLAMA, seq_len="long"),
