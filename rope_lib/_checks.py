@@ -12,19 +12,20 @@ from torch import Tensor
 
 FULL, HALF = (torch.float32, torch.float64), (torch.float16, torch.bfloat16)
 FLOATS = FULL + HALF
-LARGEST = sys.float_info.max
+MAX = sys.float_info.max
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 
 
-def check_number(x: float, name: str, *, above: float = -inf, at_least: float = -inf, at_most: float = LARGEST) -> None:
-    """Require one finite number in this range: no text, no truth value, no tensor, not None."""
+def check_number(x: float, name: str, *, above: float = -inf, at_least: float = -inf, at_most: float = MAX) -> float:
+    """One finite number in this range, as a float: no text, no truth value, no tensor, not None."""
     if isinstance(x, bool) or not isinstance(x, Real):
         raise TypeError(f"{name} is {x!r:.60}; it must be a number")
     value = x if isinstance(x, Integral) else float(x)  # an int can be larger than any float
     if not (above < value and at_least <= value <= at_most):
         bounds = {"above": above, "of at least": at_least, "of at most": at_most}
-        needed = " and".join(f" {words} {bound}" for words, bound in bounds.items() if abs(bound) < LARGEST)
+        needed = " and".join(f" {words} {bound}" for words, bound in bounds.items() if abs(bound) < MAX)
         raise ValueError(f"{name} is {x!s:.60}; it must be a finite number{needed}")
+    return float(value)
 
 
 def check_int(n: int, name: str, *, at_least: float = -inf) -> None:

@@ -40,7 +40,14 @@ SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a par
     **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 0.25),
     **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
     **dict.fromkeys(("bamba", "glm4v_moe_text"), 0.5),
+    **dict.fromkeys(
+        ("mimo_v2_flash", "moonshine", "moonshine_streaming", "musicflamingo", "neomme")
+    ),  # none of the two
 }
+STRETCHED = {  # those whose class has a scaling or a second base of its own where the file says nothing
+    "apertus", "cwm", "gemma3_text", "gemma3n_text", "gpt_oss", "higgs_audio_v2", "ministral3", "mistral4",
+    "mistral_large4_text", "openai_privacy_filter", "t5gemma2_decoder", "t5gemma2_text",
+}  # fmt: skip
 PLAIN = {  # those whose class takes 10000 for a rope_theta, and width over heads for a head_dim, that the file lacks
     "", "arcee", "bamba", "codegen", "cohere2", "diffllama", "doge", "dots1", "exaone4", "exaone_moe", "falcon",
     "falcon_h1", "glm4_moe", "gpt_neox", "gptj", "granite", "granitemoe", "granitemoehybrid", "granitemoeshared",
@@ -72,8 +79,9 @@ def frequencies_from_config(
     n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, OLMo 3, ModernBERT). Any other name with
     "rope", "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a
     missing head_dim hidden_size over num_attention_heads, unless model_type names a class that takes something else, or
-    may do so: then it is an error. A missing partial_rotary_factor is 1, or that of the class (GPT-NeoX, GLM, Phi ...).
-    Entries that contradict each other are errors.
+    may do so: then it is an error, as a missing scaling is where the class has one (gpt-oss ...). A missing
+    partial_rotary_factor is 1, or that of the class (GPT-NeoX, GLM, Phi ...). Entries that contradict each other are
+    errors, but for layer_type: its own entry wins.
 
     What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
     What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),
@@ -187,7 +195,7 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
     return {
         "max_position_embeddings": longest,
         "original_max_position_embeddings": original,
-        "factor": rope.get("factor") or longest / original,
+        "factor": rope["factor"] if "factor" in rope else longest / original,
         "seq_len": seq_len or longest,
         "factors": rope.get("long_factor" if (seq_len or original) > original else "short_factor"),
     }
@@ -198,17 +206,18 @@ def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
     given = _only({name: value for name, value in config.items() if value != {}}, "rope_parameters", "rope_scaling")
     if not isinstance(given, Mapping | None):
         raise TypeError(f"rope_scaling is {given!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
-    rope = _without_nulls(given or {})
-    if not rope and isinstance(config.get("text_config"), Mapping):
+    rope, kind, part = _without_nulls(given or {}), config.get("model_type", ""), config.get("text_config", {})
+    names = {*BASES, *SIZES, "rope_parameters", "rope_scaling"} & part.keys()
+    if part and (not rope or any(part[name] != config.get(name, part[name]) for name in names)):
         raise ValueError(f"config is that of a multimodal model; hand over its text_config ({WHOLE})")
     layers = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)} or _flat(config, rope)
     entry = _without_nulls(layers.get(layer_type, next(iter(layers.values()))))
-    if config.get("model_type", "") not in PLAIN and {*BASES}.isdisjoint(config | entry):
-        raise ValueError(f"config has no rope_theta: does the model rotate? {UNKNOWN.format(config['model_type'])}")
+    whole = rope or kind not in STRETCHED or not {*LOCAL_BASES}.isdisjoint(config)
+    if not whole or (kind not in PLAIN and {*BASES}.isdisjoint(config | entry)):
+        missing = "rope_theta" if whole else "rope_parameters"
+        raise ValueError(f"config has no {missing}: does the model rotate? {UNKNOWN.format(kind)}")
     if layer_type not in layers:
-        raise ValueError(
-            f"layer_type is {layer_type!r}; for this model it must be one of {[*layers]} (None: all alike)"
-        )
+        raise ValueError(f"layer_type is {layer_type!r}; for this model it must be {' or '.join(map(repr, layers))}")
     return entry
 
 
@@ -218,7 +227,9 @@ def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     strange = {name for name in config if _speaks_of_it(name) or get_close_matches(name, known, cutoff=0.93)} - known
     for name, part in config.items():  # other parts have a _config of their own, but MPT's attn_config is of this one
         if isinstance(part, Mapping) and name not in known and (name == "attn_config" or not name.endswith("_config")):
-            strange |= {name for inner in part if inner == "factor" or _speaks_of_it(inner)}
+            strange |= {name for inner in part if _speaks_of_it(inner)}
+    if "patch_size" in config:
+        raise ValueError("config has patch_size: places in an image have rows and columns (see axial_cos_sin)")
     if strange:
         raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
     local = _only(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
@@ -260,7 +271,7 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
 
 
 def _speaks_of_it(name: object) -> bool:
-    return any(word in str(name).lower() for word in ("rope", "rotary", "theta", "alibi"))
+    return name == "factor" or any(word in str(name).lower() for word in ("rope", "rotary", "theta", "alibi", "ntk"))
 
 
 def _settled(rope: dict, config: dict, names: tuple[str, ...], layer_type: str | None, default: Any = None) -> Any:

@@ -25,7 +25,6 @@ def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch
     Raises:
         TypeError: rotary_dim is no int, or base no number.
         ValueError: rotary_dim is not positive and even, or base not finite and above 1.
-        RuntimeError, AssertionError: torch's own, for a device that it does not have (`default_device` chooses one).
 
     Source: Vaswani et al. 2017, section 3.5; Su et al. 2021, section 3.2.2 (there i counts from 1).
 
@@ -44,8 +43,7 @@ def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.f
 
     Args:
         positions: (...,) positions m in tokens; integers, or float32/float64 (fractional and negative ones are fine).
-            Whole numbers are exact up to 2^24 in float32, and up to 2^53 in integers, which become float64. NaN and
-            infinity give NaN, as everywhere in torch: values are not looked at.
+            Whole numbers are exact up to 2^24 in float32, and up to 2^53 in integers, which become float64.
         inv_freq: (rotary_dim // 2,) float64, in rad per token.
         dtype: of the tables; float32 or float64.
 

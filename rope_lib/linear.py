@@ -36,9 +36,7 @@ class Rotation(NamedTuple):
     """How features are rotated: tables as for `apply_rotary_emb`, and whether the denominator is, too.
 
     Example:
-        >>> from rope_lib import cos_sin, inverse_frequencies
-        >>> tables = cos_sin(torch.arange(6), inverse_frequencies(4))
-        >>> Rotation(*tables, interleaved=True, denominator=False).cos.shape
+        >>> Rotation(torch.ones(6, 2), torch.zeros(6, 2), interleaved=True, denominator=False).cos.shape
         torch.Size([6, 2])
     """
 
@@ -185,12 +183,14 @@ def _causal(
 
     The text is cut into segments of some chunks each, small enough for the cache, and a last one of what is left.
     """
-    length, segment = q.shape[-2], SEGMENT * chunk_size
+    length, segment, decay = q.shape[-2], SEGMENT * chunk_size, decay and float(decay)
     whole = length // chunk_size * chunk_size
     ends = () if torch.compiler.is_compiling() else (*range(segment, whole, segment), whole)
     sizes = [b - a for a, b in pairwise((0, *ends, length)) if b > a] or [0]
     if rotation is not None:
-        features = q[..., :1].expand(*q.shape[:-1], 2 * rotation.cos.shape[-1])  # whose number is not known yet
+        features = q[..., :1].expand(
+            *q.shape[:-1], 2 * rotation.cos.shape[-1:].numel()
+        )  # whose number is not known yet
         check_rotation(*rotation[:3], q=features)
     # split, not slices: the backward of a slice writes a whole tensor, and one per segment is quadratic.
     tensors = (q, k, v) if rotation is None else (q, k, v, rotation.cos, rotation.sin)

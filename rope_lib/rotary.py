@@ -149,7 +149,7 @@ class RotaryEmbedding(nn.Module):
                     f"inv_freq goes from {inv_freq[0]:g} to {inv_freq[-1]:g}; speeds must be finite and must not rise "
                     "from pair to pair (are these wavelengths, or is the order reversed?)"
                 )
-        check_number(attention_factor, "attention_factor", above=0)
+        attention_factor = check_number(attention_factor, "attention_factor", above=0)
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
         self.base = base  # None if the speeds were given
         self._inv_freq = inv_freq
@@ -180,7 +180,7 @@ class RotaryEmbedding(nn.Module):
             >>> rope.tables(torch.tensor([0]))[0]
             tensor([[2., 2.]])
         """
-        cos, sin = cos_sin(positions, self._inv_freq, dtype=dtype)
+        cos, sin = cos_sin(positions, self.inv_freq, dtype=dtype)
         if self.attention_factor == 1:
             return cos, sin
         return self.attention_factor * cos, self.attention_factor * sin

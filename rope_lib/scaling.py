@@ -29,7 +29,7 @@ def linear_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> 
         >>> linear_scaling(4, factor=2.0)
         tensor([0.5000, 0.0050], dtype=torch.float64)
     """
-    check_number(factor, FACTOR, at_least=1)
+    factor = check_number(factor, FACTOR, at_least=1)
     return inverse_frequencies(rotary_dim, base=base, device="cpu") / factor
 
 
@@ -104,8 +104,8 @@ def ntk_by_parts_scaling(
         tensor([1.0000, 0.0054], dtype=torch.float64)
     """
     inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
-    turns = original_max_position_embeddings * inv_freq / (2 * math.pi)
-    keep = ((turns - beta_slow) / max(beta_fast - beta_slow, 1e-9)).clamp(0, 1)  # equal: a step
+    turns = float(original_max_position_embeddings) * inv_freq / (2 * math.pi)
+    keep = ((turns - float(beta_slow)) / max(float(beta_fast - beta_slow), 1e-9)).clamp(0, 1)  # equal: a step
     return torch.lerp(interpolated, inv_freq, keep)
 
 
@@ -127,8 +127,7 @@ def yarn_scaling(
         beta_fast, beta_slow: turns in the trained length at which the ramp begins and ends.
         truncate: round the ends of the ramp outwards to whole pairs, as the authors' code does.
 
-    Source: Peng et al. 2023, section 3.2; the ramp follows the authors' code, where the paper's is linear in the number
-    of turns (`ntk_by_parts_scaling`).
+    Source: Peng et al. 2023, section 3.2, and the authors' code; the paper's ramp is that of `ntk_by_parts_scaling`.
 
     Example:
         >>> yarn_scaling(4, factor=2.0, original_max_position_embeddings=2048)
@@ -189,7 +188,7 @@ def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float =
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
-    if not isinstance(factors, Sequence) or isinstance(factors, str):
+    if not isinstance(factors, Sequence) or isinstance(factors, str | bytes):
         raise TypeError(f"factors is {factors!r:.60}; it must be a list of numbers, such as a model's long_factor")
     if len(factors) != len(inv_freq):
         raise ValueError(f"factors has {len(factors)} numbers; it must have rotary_dim // 2 = {len(inv_freq)}")

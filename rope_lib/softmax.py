@@ -46,7 +46,7 @@ def attention(
     """
     _check(q, k, v, causal)
     if scale is not None:
-        check_number(scale, "scale")
+        scale = check_number(scale, "scale")
         if scale <= 0:  # torch's causal kernel has NaN for it
             q, scale = q * scale, 1.0
     q_len, k_len = q.shape[-2], k.shape[-2]

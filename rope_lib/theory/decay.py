@@ -47,10 +47,8 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
     Source: Su et al. 2021, equation 37.
 
     Example:
-        >>> abel_bound(torch.tensor([1.0, 1.0]), torch.tensor([0]))
+        >>> abel_bound(torch.tensor([1.0, 1.0]), torch.tensor([0]))  # the step to 0 is 1, N B is 3; the score is 2
         tensor([3.], dtype=torch.float64)
-
-        The step from h_1 to 0 is 1, and N B is 3; the score is 1 + 1.
     """
     check_tensor(h, "h", "torch.ones(64), one number for each pair")
     if not h.ndim or not h.shape[-1]:

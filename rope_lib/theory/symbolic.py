@@ -70,11 +70,7 @@ def proved(lhs, rhs) -> sp.Eq:
 
 
 def refuted(lhs, rhs, at: dict) -> sp.Ne:
-    """Return lhs != rhs, evaluated `at` a point, after checking that the two sides really differ there.
-
-    Args:
-        lhs, rhs: sympy expressions, or matrices of one shape.
-        at: a value for each symbol.
+    """Return lhs != rhs, evaluated at a point (`at`: a value for each symbol), after checking that they differ there.
 
     Raises:
         AssertionError: the sides agree at that point, or symbols are left over.

@@ -360,10 +360,10 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"rotary_dim": 5}, None, "rotary_dim is 5; it must be positive and even"),
         ({"rope_theta": 1.0}, None, "base is 1.0; it must be a finite number above 1"),
         ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor, .* is 0.5; it must be .* at least 1"),
-        ({"rope_parameters": LAYERS}, None, r"layer_type is None.*\['full_attention', 'sliding_attention'\]"),
-        ({"rope_parameters": LAYERS}, "global", r"layer_type is 'global'; .*\['full_attention', 'sliding_attention'\]"),
-        (OLD, None, r"layer_type is None; for this model it must be one of \['full_attention', 'sliding_att"),
-        ({}, "full_attention", r"layer_type is 'full_attention'; .* one of \[None\] \(None: all alike"),
+        ({"rope_parameters": LAYERS}, None, "layer_type is None; .* must be 'full_attention' or 'sliding_attention'$"),
+        ({"rope_parameters": LAYERS}, "global", "layer_type is 'global'; .* must be 'full_attention' or 'sliding"),
+        (OLD, None, r"layer_type is None; for this model it must be 'full_attention' or 'sliding_att"),
+        ({}, "full_attention", r"layer_type is 'full_attention'; .* must be None$"),
         ({"text_config": SMALL}, None, "config is that of a multimodal model; hand over its text_config"),
         ({"text_config": SMALL}, "sliding_attention", "config is that of a multimodal model"),
         ({"text_config": SMALL, "rope_parameters": {"rope_type": None}}, None, "config is that of a multimodal model"),
@@ -443,7 +443,7 @@ def test_what_is_read_goes_into_the_module(model, generator):
     torch.testing.assert_close(rotated[1], expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("model_type", ["gemma", "qwen3", "llama4_text", "gpt_oss", "deepseek_v3", "one_of_tomorrow"])
+@pytest.mark.parametrize("model_type", ["gemma", "qwen3", "llama4_text", "gemma2", "deepseek_v3", "one_of_tomorrow"])
 def test_a_head_dim_that_only_the_class_knows_is_not_guessed(model_type):
     """In transformers 5.23, 59 classes have a head for a file without one that is not width over heads."""
     config = SMALL | {"model_type": model_type, "rope_theta": 16.0}
@@ -461,7 +461,7 @@ def test_olmo3_stretches_only_the_layers_that_see_all():
         assert torch.equal(inv_freq, expected)
         assert factor == of_all
     assert factor == 1.0
-    with pytest.raises(ValueError, match=r"layer_type is None; .*'full_attention', 'sliding_attention'"):
+    with pytest.raises(ValueError, match=r"layer_type is None; .*'full_attention' or 'sliding_attention'"):
         frequencies_from_config(olmo)
 
 
