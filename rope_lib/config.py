@@ -78,10 +78,9 @@ def frequencies_from_config(
     partial_rotary_factor; max_position_embeddings, original_max_position_embeddings; older names of these (rotary_pct,
     n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, OLMo 3, ModernBERT). Any other name with
     "rope", "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a
-    missing head_dim hidden_size over num_attention_heads, unless model_type names a class that takes something else, or
-    may do so: then it is an error, as a missing scaling is where the class has one (gpt-oss ...). A missing
-    partial_rotary_factor is 1, or that of the class (GPT-NeoX, GLM, Phi ...). Entries that contradict each other are
-    errors, but for layer_type: its own entry wins.
+    missing head_dim hidden_size over num_attention_heads, unless model_type names a class that may take something else:
+    an error, as is a missing scaling where the class has one (gpt-oss ...). A missing partial_rotary_factor is 1, or
+    that of the class (GLM, Phi ...). Entries that contradict each other are errors, but that of a layer_type wins.
 
     What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
     What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),

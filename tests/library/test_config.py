@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rope_lib import RotaryEmbedding, inverse_frequencies, scaling
-from rope_lib.config import KEYS, frequencies_from_config
+from rope_lib.config import KEYS, NO_ROTATION, SHARE_OF_CLASS, frequencies_from_config
 from tests.conftest import ROOT
 
 MODELS = json.loads((ROOT / "tests" / "data" / "transformers_configs.json").read_text())["models"]
@@ -89,6 +89,11 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"model_type": "mixtral", "rope_theta": 16.0}, BY_16, 1),
         ({"model_type": "falcon", "alibi": False, "rotary": True}, PLAIN, 1),
         ({"position_embedding_type": "rotary"}, PLAIN, 1),
+        ({"position_embedding_type": "absolute", "rope_parameters": {"rope_theta": 16}}, BY_16, 1),
+        ({"vision_config": {"rope_theta": 100.0}}, PLAIN, 1),
+        ({"model_type": "codegen", "head_dim": None, "hidden_size": 128, "rotary_dim": 4}, [1, 0.01], 1),
+        ({"model_type": "olmo3", "rope_theta": 16}, BY_16, 1),
+        ({"model_type": "gpt_oss", "head_dim": 8, "rope_parameters": {"rope_theta": 16}}, BY_16, 1),
         ({"rope_theta": 16}, BY_16, 1),
         ({"rotary_emb_base": 16}, BY_16, 1),
         ({"rope_parameters": {"rope_theta": 16, "rope_type": "default"}, "rope_theta": 16}, BY_16, 1),
@@ -187,6 +192,7 @@ EIGHT_FOLD = math.sqrt(1 + math.log(8) / math.log(512))
         (OF_512, {}, 513, LONG_SPEEDS, EIGHT_FOLD),
         ({}, OF_512, 513, LONG_SPEEDS, EIGHT_FOLD),
         (OF_512, {"type": "su"}, 4096, LONG_SPEEDS, EIGHT_FOLD),
+        (OF_512, {"rope_type": "longrope", "type": "su"}, 4096, LONG_SPEEDS, EIGHT_FOLD),
         ({}, {"original_max_position_embeddings": 4096}, 4096, SHORT_SPEEDS, 1),  # trained at this length
         ({}, {"original_max_position_embeddings": 4096}, 4097, LONG_SPEEDS, 1),
         ({}, OF_512 | {"factor": 8.0}, None, SHORT_SPEEDS, EIGHT_FOLD),
@@ -371,7 +377,22 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"model_type": "mixtral"}, None, r"does the model rotate\? .*'mixtral' takes .* \(AutoConfig"),
         ({"model_type": "gpt2"}, None, r"no rope_theta: does the model rotate\? What the class of 'gpt2' takes"),
         ({"theta": 1e6}, None, "config has theta, not known here"),
-        ({"alibi": True, "rotary": False}, None, "config is of a model without rotation"),
+        ({"alibi": True}, None, r"config is of a model without rotation \(alibi: True, rotary: True, .*: None\)"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 2, "alpha": 1000.0}}, None, r"not known here: \['alpha'\]"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 0}}, None, "factor is 0; it must be a finite number above 0"),
+        ({"rope_scaling": YARN | {"factor": 0}}, None, "factor is 0; it must be a finite number above 0"),
+        ({"factor": 8.0}, None, "config has factor, not known here"),
+        ({"use_dynamic_ntk": True}, None, "config has use_dynamic_ntk, not known here"),
+        ({"patch_size": 16}, None, "rows and columns .see axial_cos_sin"),
+        (
+            {"rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 2}, "text_config": {"rope_theta": 5e5}},
+            None,
+            "config is that of a multimodal model; hand over its text_config",
+        ),
+        *(
+            ({"model_type": name, "head_dim": 8, "rope_theta": 1e6}, None, f"no rope_parameters: .* class of '{name}'")
+            for name in ("gpt_oss", "apertus", "ministral3", "gemma3_text")
+        ),
         ({"rotary": False}, None, "config is of a model without rotation"),
         ({"position_embedding_type": "absolute"}, None, "config is of a model without rotation"),
         ({"rope_embedding_base": 1000000}, None, "config has rope_embedding_base, not known here"),
@@ -480,3 +501,32 @@ def test_what_to_dict_gives_is_read_too():
     expected, same = frequencies_from_config(SMALL | {"rope_parameters": YARN})
     assert torch.equal(found, expected)
     assert factor == same
+
+
+@pytest.mark.parametrize("name", NO_ROTATION)
+def test_a_code_that_does_not_rotate_is_named(name):
+    with pytest.raises(ValueError, match=f"without rotation .*position_embedding_type: '{name}'"):
+        frequencies_from_config(SMALL | {"position_embedding_type": name, "rope_theta": 1e4})
+
+
+@pytest.mark.parametrize(("name", "share"), SHARE_OF_CLASS.items())
+def test_a_missing_share_is_that_of_the_class(name, share):
+    config = {"model_type": name, "head_dim": 64, "rope_theta": 1e4}
+    if share is None:
+        with pytest.raises(TypeError, match=r"^partial_rotary_factor is None; it must be a number"):
+            frequencies_from_config(config)
+    else:
+        assert 2 * len(frequencies_from_config(config)[0]) == 64 * share
+    assert len(frequencies_from_config(config | {"partial_rotary_factor": 1.0})[0]) == 32
+
+
+def test_codegen_turns_64_dimensions():
+    sizes = {"model_type": "codegen", "n_embd": 4096, "n_head": 16}
+    assert len(frequencies_from_config(sizes)[0]) == 32
+
+
+def test_a_layers_own_trained_length_is_its_own():
+    own = YARN | {"original_max_position_embeddings": 64, "rope_theta": 1e4}
+    config = SMALL | {"original_max_position_embeddings": 4096, "rope_parameters": {"full_attention": own}}
+    found, _ = frequencies_from_config(config, layer_type="full_attention")
+    assert torch.equal(found, scaling.yarn_scaling(8, factor=8.0, original_max_position_embeddings=64))

@@ -204,3 +204,15 @@ def test_errors():
     for shape in ((), (0,), (3, 0)):
         with pytest.raises(ValueError, match=r"^h has shape \(.*\); it must be \(..., N\), one number for each pair"):
             abel_bound(torch.zeros(shape), torch.arange(3))
+
+
+@pytest.mark.parametrize("distance", [torch.tensor([-128], dtype=torch.int8), torch.tensor([128], dtype=torch.uint16)])
+def test_the_limit_of_small_types(distance):
+    """-(-128) is no int8, and uint16 knows few operations."""
+    assert torch.equal(cosine_sum_limit(distance), cosine_sum_limit(torch.tensor([128])))
+
+
+@pytest.mark.parametrize("curve", [mean_partial_sum, cosine_sum])
+def test_a_curve_has_the_slope_that_its_gradient_says(curve):
+    distances = torch.tensor([0.7, 12.3, 400.1], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda distances: curve(distances, dim=8), distances)

@@ -322,3 +322,21 @@ def test_one_number_has_no_coordinates():
         ValueError, match=r"positions is one number; it must be \(..., axes\), e.g. one \(row, column\)"
     ):
         axial_cos_sin(torch.tensor(3), INV_FREQ)
+
+
+@pytest.mark.parametrize("far", [2**24 + 1, 2**40 + 1, 1e5 / 3])
+def test_coordinates_far_away_are_as_exact_as_positions(far):
+    places = torch.tensor([[far, far + 1]], dtype=torch.float64 if isinstance(far, float) else torch.int64)
+    speeds = inverse_frequencies(4)
+    expected = cos_sin(places, speeds, dtype=torch.float64)
+    for found, table in zip(axial_cos_sin(places, speeds, dtype=torch.float64), expected, strict=True):
+        assert torch.equal(found, table.flatten(-2))
+    sectioned = sectioned_cos_sin(places, speeds, sections=(1, 1), dtype=torch.float64)
+    for found, table in zip(sectioned, expected, strict=True):
+        assert torch.equal(found[0], table[0].diagonal())
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (3, 0, 2), (3, 0)])
+def test_no_places_have_empty_tables(shape):
+    for table in axial_cos_sin(torch.zeros(shape), inverse_frequencies(4)):
+        assert table.shape == (*shape[:-1], 2 * shape[-1])

@@ -48,11 +48,13 @@ CALLS = {  # a name, a function and the tensors that it gets
     "rotation of halves": (lambda x, c, s: apply_rotary_emb(x, c, s, interleaved=False), X, COS, SIN),
     "both": (lambda q, k, c, s: apply_rotary_pos_emb(q, k, c, s, interleaved=True), X, X + 1, COS, SIN),
     "module": (lambda q, p: RotaryEmbedding(8, interleaved=True)(q, q, positions=p), X, torch.arange(6)),
+    "module, real places": (lambda p: RotaryEmbedding(8, interleaved=True)(X, X, positions=p), torch.arange(6.0)),
     "position 0": (lambda q: RotaryEmbedding(8, interleaved=False)(q, q, positions=torch.zeros(6)), X),
     "to halves": (lambda x: interleaved_to_half_split(x, head_dim=8, dim=-1), X),
     "to halves, one pair": (lambda x: interleaved_to_half_split(x, head_dim=8, dim=-1, rotary_dim=2), X),
     "to neighbours": (lambda x: half_split_to_interleaved(x, head_dim=2, dim=-1), X),
     "attention": (lambda q, b: softmax.attention(q, q, q, causal=True, bias=b), X, torch.zeros(6, 6)),
+    "attention, scale": (lambda q: softmax.attention(q, q + 1, q, causal=True, scale=-0.5), X),
     "scores": (lambda s, v: softmax.attention_from_scores(s, v, causal=True), torch.ones(6, 6), X),
     "linear": (lambda q: linear.linear_attention(q, q, q, causal=True, rotation=TURNED), X),
     "linear, all": (lambda q: linear.linear_attention(q, q, q, causal=False), X),
@@ -95,7 +97,9 @@ def test_a_call_changes_nothing_and_gives_what_is_its_own(name):
     kept = [result.clone() for result in first]
     assert all(map(torch.equal, given, before))
     theirs = {tensor.untyped_storage().data_ptr() for tensor in given}
-    assert not theirs & {result.untyped_storage().data_ptr() for result in first}
+    own = [result.untyped_storage().data_ptr() for result in first]
+    assert not theirs & set(own)
+    assert len(own) == len(set(own))
     for result in first:
         result.zero_()
     assert all(map(torch.equal, given, before))
@@ -121,7 +125,10 @@ def test_each_real_argument_has_a_gradient(name):
         if tensor.is_floating_point():
             asked = [one.detach() for one in tensors]
             asked[i] = tensor.detach().requires_grad_()
-            assert any(result.requires_grad for result in results(name, asked)), f"argument {i}"
+            found = [result.sum() for result in results(name, asked) if result.requires_grad]
+            assert found, f"argument {i}"
+            sum(found).backward()
+            assert asked[i].grad.isfinite().all()
 
 
 @pytest.mark.parametrize("words", [4, 2**13])
@@ -163,6 +170,40 @@ def test_two_devices_are_told_apart_by_number_too(which, other):
         tables[which] = torch.empty(6, 4, device=other)
         with pytest.raises(ValueError, match=f"x is on cuda:0, .*{which} on {other}.*must share a device"):
             apply_rotary_emb(x, **tables, interleaved=True)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_queries_and_keys_on_two_gpus_are_told_apart_by_number(which):
+    with FakeTensorMode():
+        on = [torch.empty(2, 6, 8, device=f"cuda:{int(i == which)}") for i in range(3)]
+        with pytest.raises(ValueError, match=r"q, k, v are on cuda:.* they must share a device"):
+            softmax.attention(*on, causal=True)
+
+
+def test_tables_come_where_the_positions_are():
+    with FakeTensorMode():
+        cos, sin = sectioned_cos_sin(
+            torch.ones(3, 1, device="mps"), inverse_frequencies(8, device="cpu"), sections=(4,)
+        )
+        assert cos.device.type == sin.device.type == "mps"
+
+
+def test_tables_that_were_changed_are_not_used_for_gradients():
+    """As everywhere in torch: what the backward needs is asked for its version."""
+    x, (cos, sin) = torch.ones(5000, 8, requires_grad=True), cos_sin(torch.arange(5000), SPEEDS)
+    turned = apply_rotary_emb(x, cos, sin, interleaved=False)
+    cos.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        turned.sum().backward()
+
+
+def test_values_alone_may_be_mapped():
+    v = torch.stack((X, 2 * X))
+    found = torch.vmap(lambda v: linear.linear_attention(X, X, v, causal=True, chunk_size=1))(
+        v.repeat(1, 1, 7, 1)[:, :, :6]
+    )
+    expected = linear.linear_attention(X, X, X, causal=True, chunk_size=1)
+    torch.testing.assert_close(found, torch.stack((expected, 2 * expected)))
 
 
 @pytest.mark.parametrize("k", range(1, 13))

@@ -99,3 +99,10 @@ def test_errors_of_the_conversions(convert, changed, error, text):
 def test_the_axis_has_no_default(convert):
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'dim'"):
         convert(torch.zeros(8, 8), head_dim=8)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_what_comes_back_lies_in_order(dim):
+    """So that .view and a write to a file take it as it is."""
+    for convert in (interleaved_to_half_split, half_split_to_interleaved):
+        assert convert(torch.ones(8, 4), head_dim=4, dim=dim).is_contiguous()

@@ -507,10 +507,11 @@ def test_autocast_does_not_reach_the_sums(dtype, generator):
     """In bfloat16 a sum of ones stops growing at 256."""
     q, k, v = (x.to(dtype) for x in inputs(generator, 600))
     plain, kept = linear_attention_step(None, q, k, v)
-    whole = linear_attention(q, k, v, causal=False)
+    whole = [linear_attention(q, k, v, causal=causal) for causal in (True, False)]
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found, state = linear_attention_step(None, q, k, v)
-        assert torch.equal(linear_attention(q, k, v, causal=False), whole)
+        for causal, expected in zip((True, False), whole, strict=True):
+            assert torch.equal(linear_attention(q, k, v, causal=causal), expected)
     assert torch.equal(found, plain)
     assert all(torch.equal(a, b) for a, b in zip(state, kept, strict=True))
     assert state.values.dtype is torch.float32
@@ -533,6 +534,11 @@ def test_a_state_of_other_tokens_is_named(generator):
     ):
         with pytest.raises(error, match=text):
             linear_attention_step(State(*(change(part) for part in state)), q, k, v)
+        with pytest.raises(error, match=text.replace("values", "normalizer")):
+            linear_attention_step(State(state.values, change(state.normalizer)), q, k, v)
+    half, kept = q.bfloat16(), State(*(part.bfloat16() for part in state))
+    with pytest.raises(TypeError, match=r"^state\.values is torch\.bfloat16; .* it must be torch\.float32"):
+        linear_attention_step(kept, half, half, v.bfloat16())
     text = r"^state has shapes .* they must be \(2, 6, 5\) and \(2, 6\) \(is it the state of another batch\?\)"
     for wrong in (
         State(state.values[:1], state.normalizer[:1]),  # one head of two would broadcast
@@ -542,3 +548,17 @@ def test_a_state_of_other_tokens_is_named(generator):
     ):
         with pytest.raises(ValueError, match=text):
             linear_attention_step(wrong, q, k, v)
+
+
+def test_features_end_where_their_products_can_be_held():
+    x = torch.tensor([-39.0, -40.0, -41.0, -1000.0, -math.inf], dtype=torch.float64)
+    torch.testing.assert_close(elu_plus_one(x), x.clamp(min=-40).exp(), rtol=1e-15, atol=0)
+
+
+def test_a_state_of_no_words_yet_is_used(generator):
+    """Its values are zero and its sums are not, as after words whose values were zero."""
+    q, k, v = inputs(generator, 3)
+    _, state = linear_attention_step(None, q, k, 0 * v)
+    found, _ = linear_attention_step(state, q, k, v)
+    before, _ = linear_attention_step(None, q, k, v)
+    assert (found.abs() < before.abs()).all()

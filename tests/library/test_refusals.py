@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,7 +17,7 @@ from rope_lib import (
     sectioned_cos_sin,
     softmax,
 )
-from rope_lib.linear import linear_attention, linear_attention_step
+from rope_lib.linear import Rotation, linear_attention, linear_attention_step
 from rope_lib.theory import relative
 from rope_lib.theory.decay import abel_bound
 from rope_lib.theory.matrices import shift_matrix
@@ -67,10 +68,6 @@ REFUSED = {
     "heads that were not split": (
         lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X.repeat(1, 1, 2), X, positions=torch.arange(6)),
         ValueError, r"q has shape \(2, 6, 16\); its last axis must be head_dim, 8 .*split",
-    ),
-    "another base, too late": (
-        lambda: setattr(RotaryEmbedding(8, interleaved=True), "base", 5e5),
-        AttributeError, "base",
     ),
     "tables for a longer text": (
         lambda: RotaryEmbedding(8, interleaved=True)(X, X, positions=torch.arange(4096)),
@@ -209,14 +206,6 @@ REFUSED = {
         lambda: softmax.attention(X, X, X, causal=True, scale=float("nan")),
         ValueError, "scale is nan; it must be a finite number$",
     ),
-    "another speed, too late": (
-        lambda: setattr(RotaryEmbedding(8, interleaved=True), "inv_freq", SPEEDS),
-        AttributeError, "inv_freq is fixed; make another RotaryEmbedding",
-    ),
-    "another factor, too late": (
-        lambda: setattr(RotaryEmbedding(8, interleaved=True), "attention_factor", 2.0),
-        AttributeError, "attention_factor is fixed",
-    ),
     "no keys": (
         lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X, None, positions=torch.arange(6)),
         TypeError, "k is a NoneType; it must be a tensor",
@@ -224,6 +213,51 @@ REFUSED = {
     "keys of another size": (
         lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X, X.repeat(1, 1, 2), positions=torch.arange(6)),
         ValueError, r"k has shape \(2, 6, 16\); its last axis must be head_dim, 8",
+    ),
+    "no scale at all": (
+        lambda: softmax.attention(X, X, X, causal=True, scale=-float("inf")), ValueError, "scale is -inf; it must be",
+    ),
+    "features of other words": (
+        lambda: linear_attention(X, X, X, causal=False, feature_map=lambda x: x[..., :1, :].exp()),
+        ValueError, r"feature_map makes \(2, 1, 8\), torch.float32 of \(2, 6, 8\)",
+    ),
+    "speeds and no base": (
+        lambda: RotaryEmbedding(interleaved=True, inv_freq=SPEEDS, base=0),
+        ValueError, "base is 0, but inv_freq is given too",
+    ),
+    "turns that are true": (
+        lambda: scaling.yarn_scaling(8, factor=2.0, original_max_position_embeddings=64, beta_slow=True),
+        TypeError, "beta_slow is True; it must be a number",
+    ),
+    "a text of factors": (
+        lambda: scaling.longrope_scaling(4, factors="12"), TypeError, "factors is '12'; it must be a list of numbers",
+    ),
+    "bytes of factors": (
+        lambda: scaling.longrope_scaling(4, factors=b"12"), TypeError, "factors is b'12'; it must be a list of numbers",
+    ),
+    "heads that are true": (
+        lambda: frequencies_from_config({"hidden_size": 16, "num_attention_heads": True}),
+        TypeError, "num_attention_heads is True; it must be an int",
+    ),
+    "heads of the config in quotes": (
+        lambda: frequencies_from_config({"hidden_size": 16, "num_attention_heads": "2"}),
+        TypeError, "num_attention_heads is '2'; it must be an int",
+    ),
+    "whether there are buckets": (
+        lambda: relative.t5_bucket(torch.tensor([True, False]), bidirectional=False),
+        TypeError, "distances has dtype torch.bool",
+    ),
+    "a bias for each position": (
+        lambda: relative.transformer_xl_scores(X, X, torch.ones(6, 8), X, X[0, 0], STEPS),
+        ValueError, r"content_bias has shape \(2, 6, 8\); it must be \(8,\), or \(heads, 1, 8\)",
+    ),
+    "tables without an axis": (
+        lambda: linear_attention(X, X, X, causal=True, rotation=Rotation(*SPEEDS[:2], True, True)),
+        ValueError, r"cos \(\); q must be \(..., seq_len, head_dim\)",
+    ),
+    "interleaved sections of another order": (
+        lambda: sectioned_cos_sin(torch.ones(3, 2), SPEEDS, sections=(1, 3), interleaved_sections=True),
+        ValueError, "to be interleaved, the first one must be the largest",
     ),
     "speeds and factor together": (
         lambda: RotaryEmbedding(inv_freq=frequencies_from_config(LLAMA), interleaved=True),
@@ -272,6 +306,13 @@ def test_it_is_refused_in_the_callers_words(name):
         call()
 
 
+@pytest.mark.parametrize("name", ["rotary_dim", "interleaved", "head_dim", "base", "inv_freq", "attention_factor"])
+def test_what_makes_the_rotation_is_fixed(name):
+    rope = RotaryEmbedding(8, interleaved=True)
+    with pytest.raises(AttributeError, match=f"^{name} is fixed; make another RotaryEmbedding"):
+        setattr(rope, name, getattr(rope, name))
+
+
 def test_a_configuration_is_not_changed_by_reading_it():
     config = LLAMA | LENGTHS | {"rope_scaling": LONGROPE | {"mscale": None}}
     before = json.dumps(config)
@@ -289,6 +330,32 @@ def test_the_module_takes_its_size_from_the_speeds():
     expected = RotaryEmbedding(8, interleaved=False)(X, X, positions=torch.arange(6))
     assert torch.equal(q, expected[0])
     assert torch.equal(k, expected[1])
+
+
+def test_numbers_of_other_kinds_are_numbers():
+    """Fractions, and numpy's."""
+    for four in (Fraction(4), np.float32(4), np.int64(4)):
+        assert torch.equal(scaling.linear_scaling(8, factor=four), SPEEDS / 4)
+        trained = {"factor": four, "original_max_position_embeddings": 512 * four, "beta_slow": four / 4}
+        expected = {"factor": 4.0, "original_max_position_embeddings": 2048}
+        for scaled in (scaling.ntk_by_parts_scaling, scaling.yarn_scaling):
+            assert torch.equal(scaled(8, **trained), scaled(8, **expected))
+        rope = RotaryEmbedding(8, interleaved=True, attention_factor=four)
+        assert torch.equal(rope.tables(torch.tensor([0]))[0], torch.full((1, 4), 4.0))
+        found = softmax.attention(X, X, X, causal=True, scale=four / 8)
+        torch.testing.assert_close(found, softmax.attention(X, X, X, causal=True, scale=0.5))
+        found = linear_attention(X, X, X, causal=True, decay=four / 8)
+        torch.testing.assert_close(found, linear_attention(X, X, X, causal=True, decay=0.5))
+    assert torch.equal(relative.alibi_slopes(np.int64(4)), relative.alibi_slopes(4))
+
+
+def test_who_overrides_the_speeds_changes_the_angles():
+    class Slower(RotaryEmbedding):
+        inv_freq = property(lambda self: SPEEDS / 2)
+
+    found = Slower(8, interleaved=True)(X, X, positions=torch.arange(6))[0]
+    expected = RotaryEmbedding(8, interleaved=True)(X, X, positions=torch.arange(6) / 2)[0]
+    assert torch.equal(found, expected)
 
 
 def test_speeds_that_are_handed_out_are_a_copy():

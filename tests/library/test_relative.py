@@ -369,3 +369,11 @@ def test_what_is_no_tensor_is_named():
     ):
         with pytest.raises(TypeError, match=f"^{name} is a list; it must be a tensor"):
             call()
+
+
+def test_a_distance_beyond_all_is_clipped():
+    """Also one that no int32 holds."""
+    table = torch.tensor([[-1.0], [0.0], [1.0]])
+    for distance in (2**31 + 5, 2**40, -(2**40)):
+        found = relative.shaw_scores(torch.ones(1, 1), torch.zeros(1, 1), table, torch.tensor([[distance]]))
+        assert found.item() == (-1 if distance > 0 else 1)

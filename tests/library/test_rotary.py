@@ -154,11 +154,11 @@ def test_heads_of_queries_and_keys_may_differ_in_length(interleaved, generator):
 @layouts
 def test_nothing_else_is_kept_alive_by_a_key_or_changed_with_it(interleaved, generator):
     """A cache holds keys for long: neither may they hold the memory of the queries, nor be a part of their tensor."""
-    q, k = normal(generator, 1, 8, 3, 8), normal(generator, 1, 2, 3, 8)
-    for grad in (True, False):
+    for grad, words in ((True, 3), (False, 3), (True, 5000), (False, 5000)):
+        q, k = normal(generator, 1, 8, words, 8), normal(generator, 1, 2, words, 8)
         for rotary_dim in (8, 4):
             with torch.set_grad_enabled(grad):
-                pair = apply_rotary_pos_emb(q, k, *tables(torch.arange(3), rotary_dim), interleaved=interleaved)
+                pair = apply_rotary_pos_emb(q, k, *tables(torch.arange(words), rotary_dim), interleaved=interleaved)
             assert pair[1].untyped_storage().nbytes() == k.numel() * k.element_size()
             before = pair[1].clone()
             pair[0].zero_()
@@ -370,6 +370,7 @@ def test_errors_of_the_rotation(interleaved, x, cos, sin, error, text):
 def test_nested_and_compressed_tensors_are_refused():
     for x, kind in (
         (torch.nested.nested_tensor([X[0], X[1]]), "nested"),
+        (torch.nested.nested_tensor([X[0], X[1]], layout=torch.jagged), "nested"),
         (X[0, 0].to_sparse_csr(), "torch.sparse_csr"),
     ):
         with pytest.raises(TypeError, match=f"x is {kind}; it must be a dense tensor"):

@@ -151,7 +151,7 @@ def test_equal_turns_are_a_step(scale):
     turns = (2048 * inverse_frequencies(16)[3] / (2 * math.pi)).item()  # exactly: the pair is on one of the sides
     on_the_edge = scale(16, **settings | {"beta_fast": turns, "beta_slow": turns}, **exact_ends)
     assert on_the_edge.isfinite().all()
-    near = 1e-2 if scale is scaling.yarn_scaling else 1e-4  # the step of yarn is a thousandth of a pair wide
+    near = 1e-2 if scale is scaling.yarn_scaling else 1e-8  # the step of yarn is a thousandth of a pair wide
     for beta, divisor in ((turns * (1 - near), 1), (turns * (1 + near), 2)):
         beside = scale(16, **settings | {"beta_fast": beta, "beta_slow": beta}, **exact_ends)
         assert beside[3].item() == pytest.approx(inverse_frequencies(16)[3].item() / divisor, rel=1e-15, abs=0)
@@ -355,3 +355,19 @@ for scale in (scaling.ntk_by_parts_scaling, scaling.yarn_scaling):
 def test_errors(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize(("pairs", "share", "turning"), [(100, 0.29, 28), (100, 0.3, 30), (8, 0.99, 7), (8, 0.0, 0)])
+def test_pairs_of_a_share_are_rounded_down_as_deployed(pairs, share, turning):
+    """0.29 * 100 is 28.999999999999996."""
+    speeds = scaling.proportional_scaling(2 * pairs, partial_rotary_factor=share)
+    assert (speeds > 0).sum() == turning
+
+
+def test_a_ramp_that_ends_at_a_pair_ends_there():
+    """The slowest of eight pairs makes one turn in base * 2 pi tokens: with truncate, the ramp still ends at pair 8."""
+    base = 4096 / (2 * math.pi)
+    found = scaling.yarn_scaling(16, factor=8.0, original_max_position_embeddings=4096, base=base)
+    begin = math.floor(16 * math.log(base / 32) / (2 * math.log(base)))
+    weight = ((torch.arange(8, dtype=torch.float64) - begin) / (8 - begin)).clamp(min=0)
+    torch.testing.assert_close(found, inverse_frequencies(16, base=base) * (1 - weight * 7 / 8), rtol=1e-12, atol=0)

@@ -175,7 +175,14 @@ def test_a_bias_of_another_shape_is_named(shape):
         attention(Q, Q[:, :, :3], Q[:, :, :3], causal=False, bias=torch.zeros(shape))
 
 
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
+def test_scores_that_show_no_key_have_no_answer():
+    """As the docstring says, and unlike `attention`."""
+    scores = torch.tensor([[-math.inf, -math.inf], [0.0, -math.inf]])
+    found = attention_from_scores(scores, torch.ones(2, 1), causal=False)
+    assert found.isnan().flatten().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.complex64])
 def test_a_mask_is_no_bias(dtype):
     with pytest.raises(TypeError, match=rf"^bias has dtype {dtype}; it is added to scores \(a mask\? use 0 and -inf"):
         attention(Q, Q, Q, causal=False, bias=torch.ones(5, 5, dtype=dtype))
