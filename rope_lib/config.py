@@ -206,7 +206,7 @@ def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
     if not isinstance(given, Mapping | None):
         raise TypeError(f"rope_scaling is {given!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
     rope, kind, part = _without_nulls(given or {}), config.get("model_type", ""), config.get("text_config", {})
-    names = {*BASES, *SIZES, "rope_parameters", "rope_scaling"} & part.keys()
+    names = {*BASES, *SIZES, "rope_parameters", "rope_scaling"}.intersection(part)
     if part and (not rope or any(part[name] != config.get(name, part[name]) for name in names)):
         raise ValueError(f"config is that of a multimodal model; hand over its text_config ({WHOLE})")
     layers = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)} or _flat(config, rope)
