@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rope_lib import RotaryEmbedding, inverse_frequencies, scaling
-from rope_lib.config import KEYS, NO_ROTATION, SHARE_OF_CLASS, frequencies_from_config
+from rope_lib.config import KEYS, frequencies_from_config
 from tests.conftest import ROOT
 
 MODELS = json.loads((ROOT / "tests" / "data" / "transformers_configs.json").read_text())["models"]
@@ -503,21 +503,30 @@ def test_what_to_dict_gives_is_read_too():
     assert factor == same
 
 
-@pytest.mark.parametrize("name", NO_ROTATION)
+@pytest.mark.parametrize("name", ["learned", "alibi", "nope", "relative_key", "relative_key_query"])
 def test_a_code_that_does_not_rotate_is_named(name):
     with pytest.raises(ValueError, match=f"without rotation .*position_embedding_type: '{name}'"):
         frequencies_from_config(SMALL | {"position_embedding_type": name, "rope_theta": 1e4})
 
 
-@pytest.mark.parametrize(("name", "share"), SHARE_OF_CLASS.items())
-def test_a_missing_share_is_that_of_the_class(name, share):
-    config = {"model_type": name, "head_dim": 64, "rope_theta": 1e4}
-    if share is None:
-        with pytest.raises(TypeError, match=r"^partial_rotary_factor is None; it must be a number"):
-            frequencies_from_config(config)
-    else:
-        assert 2 * len(frequencies_from_config(config)[0]) == 64 * share
-    assert len(frequencies_from_config(config | {"partial_rotary_factor": 1.0})[0]) == 32
+@pytest.mark.parametrize(
+    ("names", "share"),
+    [
+        ("gpt_neox stablelm qwen3_next qwen3_5_text qwen3_5_moe_text", 0.25),
+        ("bamba glm glm4 glm4_moe glm4v_moe glm4v_moe_text nemotron persimmon phi recurrent_gemma", 0.5),
+        ("mimo_v2_flash moonshine moonshine_streaming musicflamingo neomme", None),
+        ("llama qwen2 cohere one_of_tomorrow", 1),
+    ],
+)
+def test_a_missing_share_is_that_of_the_class(names, share):
+    for name in names.split():
+        config = {"model_type": name, "head_dim": 64, "rope_theta": 1e4}
+        assert len(frequencies_from_config(config | {"partial_rotary_factor": 1.0})[0]) == 32
+        if share is None:
+            with pytest.raises(TypeError, match=r"^partial_rotary_factor is None; it must be a number"):
+                frequencies_from_config(config)
+        else:
+            assert 2 * len(frequencies_from_config(config)[0]) == 64 * share
 
 
 def test_codegen_turns_64_dimensions():

@@ -198,11 +198,11 @@ def test_tables_that_were_changed_are_not_used_for_gradients():
 
 
 def test_values_alone_may_be_mapped():
-    v = torch.stack((X, 2 * X))
-    found = torch.vmap(lambda v: linear.linear_attention(X, X, v, causal=True, chunk_size=1))(
-        v.repeat(1, 1, 7, 1)[:, :, :6]
+    words = X.repeat(1, 7, 1)  # more than one segment of them
+    found = torch.vmap(lambda v: linear.linear_attention(words, words, v, causal=True, chunk_size=1))(
+        torch.stack((words, 2 * words))
     )
-    expected = linear.linear_attention(X, X, X, causal=True, chunk_size=1)
+    expected = linear.linear_attention(words, words, words, causal=True, chunk_size=1)
     torch.testing.assert_close(found, torch.stack((expected, 2 * expected)))
 
 
