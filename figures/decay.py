@@ -221,8 +221,8 @@ def explore_decay() -> Piece:
         ),
     )
     said = (
-        'At distance <b data-part="distance"></b> the corners of the chain of <span data-part="pairs"></span> arrows, '
-        'one for each pair, are on average B = <b data-part="bound"></b> from the start; at distance 0, '
+        'At distance <b data-part="distance"></b> the corners of the chain of <span data-part="pairs"></span> arrows '
+        'are on average B = <b data-part="bound"></b> from the start; at distance 0, '
         '<span data-part="start"></span>.'
     )
     sliders = (

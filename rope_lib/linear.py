@@ -36,7 +36,7 @@ class Rotation(NamedTuple):
     """How features are rotated: tables as for `apply_rotary_emb`, and whether the denominator is, too.
 
     Example:
-        >>> Rotation(torch.ones(6, 2), torch.zeros(6, 2), interleaved=True, denominator=False).cos.shape
+        >>> Rotation(torch.ones(6, 2), torch.zeros(6, 2), True, False).cos.shape
         torch.Size([6, 2])
     """
 

@@ -47,7 +47,7 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
     Source: Su et al. 2021, equation 37.
 
     Example:
-        >>> abel_bound(torch.tensor([1.0, 1.0]), torch.tensor([0]))  # the step to 0 is 1, N B is 3; the score is 2
+        >>> abel_bound(torch.ones(2), torch.tensor([0]))  # a step of 1 times N B
         tensor([3.], dtype=torch.float64)
     """
     check_tensor(h, "h", "torch.ones(64), one number for each pair")
