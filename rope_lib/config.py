@@ -40,9 +40,7 @@ SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a par
     **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 0.25),
     **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
     **dict.fromkeys(("bamba", "glm4v_moe_text"), 0.5),
-    **dict.fromkeys(
-        ("mimo_v2_flash", "moonshine", "moonshine_streaming", "musicflamingo", "neomme")
-    ),  # none of the two
+    **dict.fromkeys(("mimo_v2_flash", "moonshine", "moonshine_streaming", "musicflamingo", "neomme")),  # not known here
 }
 STRETCHED = {  # those whose class has a scaling or a second base of its own where the file says nothing
     "apertus", "cwm", "gemma3_text", "gemma3n_text", "gpt_oss", "higgs_audio_v2", "ministral3", "mistral4",
@@ -63,9 +61,10 @@ DIVIDES = {  # those that take width over heads, too, and perhaps another base
     "qwen3_omni_moe_talker_text", "qwen3_omni_moe_text", "qwen3_vl_moe_text", "smollm3",
 }  # fmt: skip
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
+TWO_HEADS = ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", "embedding_gemma2_text")
 NO_ROTATION = ("learned", "alibi", "nope", "relative_key", "relative_key_query")  # "absolute" stands beside it, too
-WHOLE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
-UNKNOWN = f"What the class of {{!r}} takes is not known here: add it to config ({WHOLE})"
+SAYS_MORE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
+UNKNOWN = f"What the class of {{!r}} takes is not known here: add it to config ({SAYS_MORE})"
 
 
 def frequencies_from_config(
@@ -123,6 +122,8 @@ def frequencies_from_config(
         raise ValueError(f"config is of a model without rotation ({said})")
     if seq_len is not None:
         check_number(seq_len, "seq_len", above=0)
+    if not isinstance(layer_type, str | None):
+        raise TypeError(f"layer_type is {layer_type!r:.60}; it must be the name of one, such as 'full_attention'")
     rope = _rope_parameters(config, layer_type)
     found = rope.get("rope_type", rope.get("type", "default"))
     if len({SAME_AS.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}) > 1:
@@ -145,8 +146,7 @@ def frequencies_from_config(
 
 def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[str, Any]) -> tuple[Tensor, float]:
     """The speeds and the attention factor of one rope_type, whose keys are there."""
-    factor = rope.get("factor", 1.0)
-    check_number(factor, "factor", above=0)
+    factor = check_number(rope.get("factor", 1.0), "factor", above=0)
     trained = {"original_max_position_embeddings": rope.get("original_max_position_embeddings")}
     match kind:
         case "default":
@@ -169,9 +169,7 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
         case "longrope":
             inv_freq = scaling.longrope_scaling(rotary_dim, factors=rope["factors"], base=base)
             usual = scaling.longrope_attention_factor(max(factor, 1), **trained)
-    factor = rope.get("attention_factor", usual)
-    check_number(factor, "attention_factor", above=0)
-    return inv_freq, factor
+    return inv_freq, check_number(rope.get("attention_factor", usual), "attention_factor", above=0)
 
 
 def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_type: str | None) -> dict[str, Any]:
@@ -208,7 +206,7 @@ def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
     rope, kind, part = _without_nulls(given or {}), config.get("model_type", ""), config.get("text_config", {})
     names = {*BASES, *SIZES, "rope_parameters", "rope_scaling"}.intersection(part)
     if part and (not rope or any(part[name] != config.get(name, part[name]) for name in names)):
-        raise ValueError(f"config is that of a multimodal model; hand over its text_config ({WHOLE})")
+        raise ValueError(f"config is that of a multimodal model; hand over its text_config ({SAYS_MORE})")
     layers = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)} or _flat(config, rope)
     entry = _without_nulls(layers.get(layer_type, next(iter(layers.values()))))
     whole = rope or kind not in STRETCHED or not {*LOCAL_BASES}.isdisjoint(config)
@@ -254,7 +252,10 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
     for number, entry in config.get("per_layer_config", {}).items():  # as transformers 5 writes it
         if layer_type and entry.get("head_dim") and config["layer_types"][int(number)] == layer_type:
             return entry["head_dim"]
-    head_dim = config.get(HEADS.get(layer_type), _only(config, "head_dim", "attention_head_dim", "kv_channels"))
+    other = HEADS.get(layer_type)
+    if other == "global_head_dim" and other not in config and config.get("model_type") in TWO_HEADS:
+        raise ValueError(f"config has no {other}. {UNKNOWN.format(config['model_type'])}")
+    head_dim = config.get(other, _only(config, "head_dim", "attention_head_dim", "kv_channels"))
     width, heads = _only(config, "hidden_size", "n_embd"), _only(config, "num_attention_heads", "n_head")
     if head_dim is None:
         if None in (width, heads):

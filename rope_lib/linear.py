@@ -94,9 +94,9 @@ def linear_attention(
         causal: position i sees positions up to i only.
         rotation: None for none; else its tables turn all features.
         decay: a number in (0, 1], per step and for all heads; causal only.
-        feature_map: phi, applied to each position alone: what it makes of several together would depend on
-            chunk_size. It gets half precision as float32. Features that can be zero or negative can have a denominator
-            of zero: NaN or infinity then.
+        feature_map: phi, applied to each position alone (of several together it would depend on chunk_size), without
+            writing into its argument, half precision as float32. Features that can be zero or negative can have a
+            denominator of zero: NaN or infinity then.
         chunk_size: tokens that are treated at once. It changes speed and rounding, not the result.
 
     Returns:
@@ -156,8 +156,7 @@ def linear_attention_step(
     """
     _check(q, k, v, rotation, decay, True, chunk_size, feature_map)
     if state is not None and not isinstance(state, State):
-        kind = type(state).__name__
-        raise TypeError(f"state is a {kind}; it must be the State that the last call returned (State(*it)?), or None")
+        raise TypeError(f"state is a {type(state).__name__}; it must be the last call's State (State(*it)?), or None")
     for name, part in () if state is None else state._asdict().items():
         check_tensor(part, f"state.{name}", "what the last call returned")
         if part.dtype != widened(q[..., :0]).dtype:
@@ -188,9 +187,7 @@ def _causal(
     ends = () if torch.compiler.is_compiling() else (*range(segment, whole, segment), whole)
     sizes = [b - a for a, b in pairwise((0, *ends, length)) if b > a] or [0]
     if rotation is not None:
-        features = q[..., :1].expand(
-            *q.shape[:-1], 2 * rotation.cos.shape[-1:].numel()
-        )  # whose number is not known yet
+        features = q[..., :1].expand(*q.shape[:-1], 2 * rotation.cos.shape[-1:].numel())  # feature_map comes later
         check_rotation(*rotation[:3], q=features)
     # split, not slices: the backward of a slice writes a whole tensor, and one per segment is quadratic.
     tensors = (q, k, v) if rotation is None else (q, k, v, rotation.cos, rotation.sin)

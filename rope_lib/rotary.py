@@ -149,11 +149,10 @@ class RotaryEmbedding(nn.Module):
                     f"inv_freq goes from {inv_freq[0]:g} to {inv_freq[-1]:g}; speeds must be finite and must not rise "
                     "from pair to pair (are these wavelengths, or is the order reversed?)"
                 )
-        attention_factor = check_number(attention_factor, "attention_factor", above=0)
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
         self.base = base  # None if the speeds were given
         self._inv_freq = inv_freq
-        self.attention_factor = attention_factor
+        self.attention_factor = check_number(attention_factor, "attention_factor", above=0)
 
     def __setattr__(self, name: str, value: object) -> None:
         """What makes the rotation is fixed: a change of one setting would not reach the others."""

@@ -22,8 +22,8 @@ def attention(
         v: (..., kv_heads, k_len, value_dim).
         causal: queries are the *last* q_len positions of the k_len ones and see no later key. With a cache, pass the
             new queries and all keys so far.
-        bias: (heads, q_len, k_len) or what broadcasts to it, e.g. from `alibi_bias`; added to the scores and cast to
-            q's dtype. To hide a key, it is -inf there; ones and zeros hide nothing.
+        bias: (heads, q_len, k_len) or what broadcasts to it, e.g. from `alibi_bias`; added to the scores, in q's dtype
+            and on its device. To hide a key, it is -inf there; ones and zeros hide nothing.
         scale: None means 1 / sqrt(head_dim).
 
     Returns:
@@ -32,9 +32,9 @@ def attention(
     Raises:
         TypeError: q, k and v are no dense tensors of one floating-point dtype, or bias is none; causal is neither True
             nor False, or scale no number.
-        ValueError: heads or lengths do not match, axes in front differ, causal queries outnumber the keys, or bias does
-            not broadcast to the scores. Heads and words that are swapped in all three cannot be seen where q and k have
-            equally many heads.
+        ValueError: heads, lengths or devices do not match, axes in front differ, causal queries outnumber the keys, or
+            bias does not broadcast to the scores. Heads and words swapped in all three, where q and k have equally many
+            heads, cannot be seen.
 
     Source: Vaswani et al. 2017, equation 1.
 
@@ -52,6 +52,8 @@ def attention(
     q_len, k_len = q.shape[-2], k.shape[-2]
     if bias is not None:
         check_tensor(bias, "bias", "alibi_bias(distances, slopes)")
+        if bias.is_meta and not q.is_meta:
+            raise ValueError("bias is on meta and has no values; make it with device='cpu'")
         if not bias.is_floating_point():
             raise TypeError(f"bias has dtype {bias.dtype}; it is added to scores (a mask? use 0 and -inf)")
         shape = (*q.shape[:-1], k_len)
@@ -79,7 +81,7 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
 
     Raises:
         TypeError: scores and v are no dense tensors of one floating-point dtype.
-        ValueError: they have fewer than two axes, lengths do not match, or causal queries outnumber the keys.
+        ValueError: shapes or devices do not match, or causal queries outnumber the keys.
 
     Example:
         >>> v = torch.tensor([[1.0], [3.0]])
@@ -89,11 +91,12 @@ def attention_from_scores(scores: Tensor, v: Tensor, *, causal: bool) -> Tensor:
     """
     check_same_dtype(scores=scores, v=v)
     check_flag(causal, "causal")
-    two_axes = min(scores.ndim, v.ndim) >= 2
-    if not two_axes or v.shape[-2] != scores.shape[-1] or (causal and scores.shape[-2] > scores.shape[-1]):
+    fit = all(n == m or 1 in (n, m) for n, m in zip(scores.shape[-3::-1], v.shape[-3::-1], strict=False))
+    fit = fit and min(scores.ndim, v.ndim) >= 2 and v.shape[-2] == scores.shape[-1]
+    if not fit or (causal and scores.shape[-2] > scores.shape[-1]):
         raise ValueError(
             f"scores has shape {tuple(scores.shape)}, v {tuple(v.shape)}; they must be (..., q_len, k_len) and "
-            "(..., k_len, value_dim), and causal scores must not have more queries than keys"
+            "(..., k_len, value_dim), axes in front the same or 1; causal scores must not have more queries than keys"
         )
     if causal:
         scores = scores.masked_fill(_later_keys(*scores.shape[-2:], scores.device), -inf)

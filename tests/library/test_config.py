@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rope_lib import RotaryEmbedding, inverse_frequencies, scaling
-from rope_lib.config import KEYS, frequencies_from_config
+from rope_lib.config import KEYS, TWO_HEADS, frequencies_from_config
 from tests.conftest import ROOT
 
 MODELS = json.loads((ROOT / "tests" / "data" / "transformers_configs.json").read_text())["models"]
@@ -484,6 +484,17 @@ def test_olmo3_stretches_only_the_layers_that_see_all():
     assert factor == 1.0
     with pytest.raises(ValueError, match=r"layer_type is None; .*'full_attention' or 'sliding_attention'"):
         frequencies_from_config(olmo)
+
+
+@pytest.mark.parametrize("model_type", TWO_HEADS)
+def test_the_head_of_the_layers_that_see_all_is_asked_for(model_type):
+    """The classes of these take 512 for a global_head_dim that the file lacks."""
+    gemma = {"head_dim": 8, "model_type": model_type, "rope_parameters": LAYERS}
+    with pytest.raises(ValueError, match=rf"^config has no global_head_dim\. What the class of '{model_type}' takes"):
+        frequencies_from_config(gemma, layer_type="full_attention")
+    for layer_type, pairs in (("full_attention", 2), ("sliding_attention", 4)):
+        assert len(frequencies_from_config(gemma | {"global_head_dim": 4}, layer_type=layer_type)[0]) == pairs
+    assert len(frequencies_from_config(gemma, layer_type="sliding_attention")[0]) == 4
 
 
 def test_a_rest_of_another_class_does_not_matter():

@@ -196,6 +196,22 @@ REFUSED = {
     "no flag": (lambda: softmax.attention(X, X, X, causal=None), TypeError, "causal is None; it must be True or False"),
     "a flag of linear attention": (lambda: linear_attention(X, X, X, causal="no"), TypeError, "causal is 'no'"),
     "a flag of scores": (lambda: softmax.attention_from_scores(X, X[:, :, :6].mT, causal=1), TypeError, "causal is 1"),
+    "a bias without values": (
+        lambda: softmax.attention(X, X, X, causal=True, bias=torch.zeros(6, 6, device="meta")),
+        ValueError, "bias is on meta and has no values",
+    ),
+    "scores of other heads": (
+        lambda: softmax.attention_from_scores(torch.zeros(4, 6, 6), X, causal=True),
+        ValueError, r"scores has shape \(4, 6, 6\), v \(2, 6, 8\); .*axes in front the same or 1",
+    ),
+    "scores of another batch": (
+        lambda: softmax.attention_from_scores(torch.zeros(3, 1, 6, 6), X.expand(4, 2, 6, 8), causal=True),
+        ValueError, "axes in front the same or 1",
+    ),
+    "all types of layers": (
+        lambda: frequencies_from_config({"head_dim": 8}, layer_type=["full_attention"]),
+        TypeError, r"layer_type is \['full_attention'\]; it must be the name of one",
+    ),
     "a flag of sections": (
         lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=(2, 2), interleaved_sections="false"),
         TypeError, "interleaved_sections is 'false'",
