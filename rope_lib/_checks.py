@@ -35,11 +35,12 @@ def check_int(n: int, name: str, *, at_least: float = -inf) -> None:
     check_number(n, name, at_least=at_least)
 
 
-def check_dim(dim: int, name: str) -> None:
-    """Require a positive even integer: the dimensions are rotated in pairs."""
+def check_dim(dim: int, name: str) -> int:
+    """A positive even integer: the dimensions are rotated in pairs."""
     check_int(dim, name)
     if dim <= 0 or dim % 2:
         raise ValueError(f"{name} is {dim}; it must be positive and even, because dimensions are rotated in pairs")
+    return dim
 
 
 def check_flag(flag: bool, name: str, meaning: str = "") -> None:

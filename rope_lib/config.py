@@ -39,12 +39,17 @@ OTHERS = (  # with "rope" or "rotary" in them, that a configuration may have; a 
 SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a partial_rotary_factor that the file lacks
     **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 0.25),
     **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
-    **dict.fromkeys(("bamba", "glm4v_moe_text"), 0.5),
+    **dict.fromkeys(("bamba", "dots3_note_audio_encoder", "glm4v_moe_text"), 0.5),
     **dict.fromkeys(("mimo_v2_flash", "moonshine", "moonshine_streaming", "musicflamingo", "neomme")),  # not known here
 }
-STRETCHED = {  # those whose class has a scaling or a second base of its own where the file says nothing
-    "apertus", "cwm", "gemma3_text", "gemma3n_text", "gpt_oss", "higgs_audio_v2", "ministral3", "mistral4",
-    "mistral_large4_text", "openai_privacy_filter", "t5gemma2_decoder", "t5gemma2_text",
+STRETCHED = {  # those whose class has a scaling of its own where the file says nothing
+    "apertus", "cwm", "gpt_oss", "higgs_audio_v2", "ministral3", "mistral4", "mistral_large4_text",
+    "openai_privacy_filter",
+}  # fmt: skip
+TWO_HEADS = ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", "embedding_gemma2_text")
+TWO_BASES = {  # those whose layers differ, also where the file names one base alone
+    *TWO_HEADS, "deepseek_v4", "dots3_note_text", "gemma3_text", "gemma3n_text", "laguna", "lfm3", "mellum",
+    "mimo_v2_flash", "modernbert", "modernbert-decoder", "t5gemma2_decoder", "t5gemma2_text",
 }  # fmt: skip
 PLAIN = {  # those whose class takes 10000 for a rope_theta, and width over heads for a head_dim, that the file lacks
     "", "arcee", "bamba", "codegen", "cohere2", "diffllama", "doge", "dots1", "exaone4", "exaone_moe", "falcon",
@@ -61,7 +66,7 @@ DIVIDES = {  # those that take width over heads, too, and perhaps another base
     "qwen3_omni_moe_talker_text", "qwen3_omni_moe_text", "qwen3_vl_moe_text", "smollm3",
 }  # fmt: skip
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
-TWO_HEADS = ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", "embedding_gemma2_text")
+PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config")
 NO_ROTATION = ("learned", "alibi", "nope", "relative_key", "relative_key_query")  # "absolute" stands beside it, too
 SAYS_MORE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
 UNKNOWN = f"What the class of {{!r}} takes is not known here: add it to config ({SAYS_MORE})"
@@ -81,7 +86,8 @@ def frequencies_from_config(
     an error, as is a missing scaling where the class has one (gpt-oss ...). A missing partial_rotary_factor is 1, or
     that of the class (GLM, Phi ...). Entries that contradict each other are errors, but that of a layer_type wins.
 
-    What a configuration does not say: the layout of the pairs, which is in the code that the weights were trained with.
+    What few configurations say: the layout of the pairs, which is in the code that the weights were trained with
+    (`rope_interleave: true` of DeepSeek means interleaved).
     What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),
     `mrope_section` and `mrope_interleaved` go to `sectioned_cos_sin`, and with `llama_4_scaling_beta` (Ministral 3)
     rotated queries are multiplied by a number that grows with the position.
@@ -122,8 +128,7 @@ def frequencies_from_config(
         raise ValueError(f"config is of a model without rotation ({said})")
     if seq_len is not None:
         check_number(seq_len, "seq_len", above=0)
-    if not isinstance(layer_type, str | None):
-        raise TypeError(f"layer_type is {layer_type!r:.60}; it must be the name of one, such as 'full_attention'")
+    _without_nulls({"layer_type": layer_type})
     rope = _rope_parameters(config, layer_type)
     found = rope.get("rope_type", rope.get("type", "default"))
     if len({SAME_AS.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}) > 1:
@@ -135,12 +140,14 @@ def frequencies_from_config(
     said = f"rope_type is {found!r}{'' if found in rope.values() else ', for none is given'}"
     if missing := set(required) - set(rope):
         raise ValueError(f"{said}; missing beside it: {sorted(missing)}")
-    if unknown := set(rope) - {*ANYWHERE, *required, *optional}:
-        raise ValueError(f"{said}; not known here: {sorted(unknown)} (if no speed depends on it, take it out)")
+    if unknown := sorted(map(str, set(rope) - {*ANYWHERE, *required, *optional})):
+        raise ValueError(f"{said}; not known here: {unknown} (if no speed depends on it, take it out)")
     share = _settled(rope, config, SHARES, layer_type, default=SHARE_OF_CLASS.get(config.get("model_type"), 1.0))
+    if share is None:
+        raise ValueError(f"config has no partial_rotary_factor. {UNKNOWN.format(config['model_type'])}")
     check_number(share, "partial_rotary_factor", at_least=0, at_most=1)
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
-    base = _settled(rope, config, BASES, layer_type, default=10000.0)
+    base = check_number(_settled(rope, config, BASES, layer_type, default=10000.0), "rope_theta", above=1)
     return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len, layer_type))
 
 
@@ -167,7 +174,9 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
             usual = scaling.yarn_attention_factor(factor, **scales)
             inv_freq = scaling.yarn_scaling(rotary_dim, factor=factor, base=base, **trained, **ramp)
         case "longrope":
-            inv_freq = scaling.longrope_scaling(rotary_dim, factors=rope["factors"], base=base)
+            factors = (rope["short_factor"], rope["long_factor"])  # both are checked, for any length
+            speeds = [scaling.longrope_scaling(rotary_dim, factors=each, base=base) for each in factors]
+            inv_freq = speeds[rope["is_longer"]]
             usual = scaling.longrope_attention_factor(max(factor, 1), **trained)
     return inv_freq, check_number(rope.get("attention_factor", usual), "attention_factor", above=0)
 
@@ -194,7 +203,7 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
         "original_max_position_embeddings": original,
         "factor": rope["factor"] if "factor" in rope else longest / original,
         "seq_len": seq_len or longest,
-        "factors": rope.get("long_factor" if (seq_len or original) > original else "short_factor"),
+        "is_longer": (seq_len or original) > original,
     }
 
 
@@ -203,56 +212,66 @@ def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
     given = _only({name: value for name, value in config.items() if value != {}}, "rope_parameters", "rope_scaling")
     if not isinstance(given, Mapping | None):
         raise TypeError(f"rope_scaling is {given!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
-    rope, kind, part = _without_nulls(given or {}), config.get("model_type", ""), config.get("text_config", {})
-    names = {*BASES, *SIZES, "rope_parameters", "rope_scaling"}.intersection(part)
-    if part and (not rope or any(part[name] != config.get(name, part[name]) for name in names)):
-        raise ValueError(f"config is that of a multimodal model; hand over its text_config ({SAYS_MORE})")
-    layers = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)} or _flat(config, rope)
+    rope, kind = _without_nulls(given or {}), config.get("model_type", "")
+    for name, part in ((name, config[name]) for name in PARTS if config.get(name)):
+        names = {*BASES, *SIZES, "rope_parameters", "rope_scaling"}.intersection(part)
+        if not rope or any(part[entry] != config.get(entry, part[entry]) for entry in names):
+            raise ValueError(f"config is that of a multimodal model; hand over its {name} ({SAYS_MORE})")
+    nested = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)}
+    layers = nested or _flat(config, rope)
     entry = _without_nulls(layers.get(layer_type, next(iter(layers.values()))))
-    whole = rope or kind not in STRETCHED or not {*LOCAL_BASES}.isdisjoint(config)
-    if not whole or (kind not in PLAIN and {*BASES}.isdisjoint(config | entry)):
-        missing = "rope_theta" if whole else "rope_parameters"
+    stretched, no_base = kind in STRETCHED and not rope, kind not in PLAIN and {*BASES}.isdisjoint(config | entry)
+    if stretched or no_base or (kind in TWO_BASES and None in layers):
+        missing = "rope_parameters" if stretched else "rope_theta" if no_base else "rope_local_base_freq"
         raise ValueError(f"config has no {missing}: does the model rotate? {UNKNOWN.format(kind)}")
     if layer_type not in layers:
         raise ValueError(f"layer_type is {layer_type!r}; for this model it must be {' or '.join(map(repr, layers))}")
+    loose = [name for name in rope if name not in (*nested, *entry) and rope[name] != "default"]
+    if nested and loose:
+        raise ValueError(f"rope_parameters has {loose} beside its entries for layers; put it into each that it is for")
     return entry
 
 
 def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     """Before rope_parameters had an entry for each type of layer, a second base stood beside the first."""
     known = {*OTHERS, *SHARES, *BASES, *LOCAL_BASES, *SIZES}
-    strange = {name for name in config if _speaks_of_it(name) or get_close_matches(name, known, cutoff=0.93)} - known
+    strange = {
+        name for name in config if _speaks_of_it(name) or get_close_matches(str(name), known, cutoff=0.93)
+    } - known
     for name, part in config.items():  # other parts have a _config of their own, but MPT's attn_config is of this one
         if isinstance(part, Mapping) and name not in known and (name == "attn_config" or not name.endswith("_config")):
             strange |= {name for inner in part if _speaks_of_it(inner)}
     if "patch_size" in config:
-        raise ValueError("config has patch_size: places in an image have rows and columns (see axial_cos_sin)")
+        raise ValueError("config has patch_size: places in an image have rows and columns (Qwen2-VL's: axial_cos_sin)")
     if strange:
-        raise ValueError(f"config has {', '.join(sorted(strange))}, not known here: the speeds could depend on it")
+        raise ValueError(
+            f"config has {', '.join(sorted(map(str, strange)))}, not known here: the speeds could depend on it"
+        )
     local = _only(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
     return {None: rope} if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
 
 
 def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
-    part = config.get("qk_rope_head_dim")  # DeepSeek's, with a head of its own
-    if part:
-        return part
+    if "qk_rope_head_dim" in config:  # DeepSeek's, with a head of its own
+        return check_dim(config["qk_rope_head_dim"], "qk_rope_head_dim")
     head_dim = _head_dim(config, layer_type)
-    own = 64 if config.get("model_type") in ("gptj", "codegen") else None
-    rotary_dim, by_share = config.get("rotary_dim", own), int(head_dim * share)
-    if rotary_dim and (rotary_dim > head_dim or (share != 1 and rotary_dim != by_share)):
+    by_share = int(head_dim * share)
+    rotary_dim = config.get("rotary_dim", 64 if config.get("model_type") in ("gptj", "codegen") else None)
+    if rotary_dim is None:
+        return check_dim(by_share, "rotary_dim (head_dim times partial_rotary_factor)")
+    if check_dim(rotary_dim, "rotary_dim") > head_dim or (share != 1 and rotary_dim != by_share):
         raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
-    name = "rotary_dim" if rotary_dim else "rotary_dim (head_dim times partial_rotary_factor)"
-    check_dim(rotary_dim or by_share, name)
-    return rotary_dim or by_share
+    return rotary_dim
 
 
 def _head_dim(config: dict, layer_type: str | None) -> int:
     """How long a head is; in some models that depends on the type of the layer."""
-    for number, entry in config.get("per_layer_config", {}).items():  # as transformers 5 writes it
-        if layer_type and entry.get("head_dim") and config["layer_types"][int(number)] == layer_type:
+    own, types, other = config.get("per_layer_config", {}), config.get("layer_types"), HEADS.get(layer_type)
+    if own and layer_type and (not isinstance(types, list | tuple) or len(types) <= max(map(int, own))):
+        raise ValueError("config has per_layer_config, and no list layer_types that says which layers it is for")
+    for number, entry in own.items():  # as transformers 5 writes it
+        if layer_type and entry.get("head_dim") and types[int(number)] == layer_type:
             return entry["head_dim"]
-    other = HEADS.get(layer_type)
     if other == "global_head_dim" and other not in config and config.get("model_type") in TWO_HEADS:
         raise ValueError(f"config has no {other}. {UNKNOWN.format(config['model_type'])}")
     head_dim = config.get(other, _only(config, "head_dim", "attention_head_dim", "kv_channels"))
@@ -266,12 +285,13 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
             raise ValueError(f"config has no head_dim: is it {width}/{heads}? {UNKNOWN.format(config['model_type'])}")
         head_dim = width / heads if width % heads else width // heads
         check_dim(head_dim, f"head_dim (hidden_size {width} over num_attention_heads {heads})")
-    check_dim(head_dim, "head_dim")
-    return head_dim
+    return check_dim(head_dim, "head_dim")
 
 
 def _speaks_of_it(name: object) -> bool:
-    return name == "factor" or any(word in str(name).lower() for word in ("rope", "rotary", "theta", "alibi", "ntk"))
+    return name in ("factor", "base", "d_head", "head_size", "attention_head_size") or any(
+        word in str(name).lower() for word in ("rope", "rotary", "theta", "alibi", "ntk")
+    )
 
 
 def _settled(rope: dict, config: dict, names: tuple[str, ...], layer_type: str | None, default: Any = None) -> Any:
@@ -294,4 +314,7 @@ def _only(entries: Mapping, *names: str) -> Any:
 
 
 def _without_nulls(entries: Mapping) -> dict[str, Any]:
+    for name in ("model_type", "layer_type", "rope_type", "type"):
+        if not isinstance(entries.get(name), str | None):
+            raise TypeError(f"{name} is {entries[name]!r:.60}; it must be one name")
     return {name: value for name, value in entries.items() if value is not None}

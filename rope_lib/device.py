@@ -30,7 +30,7 @@ def default_device(name: str | int | None = None) -> torch.device:
     except (RuntimeError, AssertionError, TypeError) as error:  # in torch's words, which for some devices are a page
         reason = str(error).splitlines()[0]
         raise ValueError(
-            f"{source} is {asked!r}, but no such device can be used here ({reason}); "
+            f"{source} is {asked!r}, but no such device can be used here ({reason:.200}); "
             "use 'cpu', or leave it unset to let the book choose"
         ) from None
     return torch.device(asked)

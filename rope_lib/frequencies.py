@@ -72,6 +72,8 @@ def _tables(positions: Tensor, inv_freq: Tensor, dtype: torch.dtype) -> tuple[Te
             f"dtype is {dtype!r}; tables are torch.float32 or torch.float64 (half-precision queries and keys are "
             "rotated in float32 and rounded once)"
         )
+    if inv_freq.is_meta and not positions.is_meta:
+        raise ValueError("inv_freq is on meta and has no values; make it with device='cpu'")
     device = _float64_device(positions.device)
     angles = positions.to(device, torch.float64) * inv_freq.to(device)
     return angles.cos().to(positions.device, dtype), angles.sin().to(positions.device, dtype)
@@ -112,13 +114,9 @@ def axial_cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = t
 
 
 def sectioned_cos_sin(
-    positions: Tensor,
-    inv_freq: Tensor,
-    *,
-    sections: Sequence[int],
-    interleaved_sections: bool = False,
+    positions: Tensor, inv_freq: Tensor, *, sections: Sequence[int], interleaved_sections: bool,
     dtype: torch.dtype = torch.float32,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """M-RoPE: `cos_sin` for positions with several coordinates that share one spectrum, as in Qwen2-VL and Qwen3-VL.
 
     The first sections[0] pairs, the fastest, turn by the first coordinate, the next sections[1] by the second, and so
@@ -130,11 +128,13 @@ def sectioned_cos_sin(
             position_ids have them first: movedim(0, -1).)
         inv_freq: (rotary_dim // 2,) float64, in rad per token.
         sections: pairs of each coordinate, e.g. (16, 24, 24) for rotary_dim 128: `mrope_section` in a configuration.
-        interleaved_sections: `mrope_interleaved` in a configuration (Qwen3-VL). Pair 0 turns by the first coordinate,
-            pair 1 by the second, and so on around; where a later coordinate has its pairs, the first one takes over.
+        interleaved_sections: True for Qwen3-VL, Qwen3.5, Qwen3-Omni, whose files may lack `mrope_interleaved`: pair 0
+            turns by the first coordinate, pair 1 by the second, and so on around; where a later coordinate has its
+            pairs, the first one takes over. False for Qwen2-VL and Qwen2.5-VL. Neither is the order of ERNIE 4.5 VL:
+            row and column in turn, then time.
 
     Returns:
-        cos, sin: each (..., rotary_dim // 2).
+        cos, sin: each (..., rotary_dim // 2). An attention_factor (YaRN) multiplies both.
 
     Raises:
         TypeError: as `cos_sin`; sections is no list, or interleaved_sections neither True nor False.
@@ -145,7 +145,8 @@ def sectioned_cos_sin(
 
     Example:
         >>> place, inv_freq = torch.tensor([[7, 0, 2]]), inverse_frequencies(16)
-        >>> cos, sin = sectioned_cos_sin(place, inv_freq, sections=(2, 3, 3))
+        >>> settings = {"sections": (2, 3, 3), "interleaved_sections": False}
+        >>> cos, sin = sectioned_cos_sin(place, inv_freq, **settings)
         >>> cos.shape
         torch.Size([1, 8])
     """

@@ -76,22 +76,16 @@ def elu_plus_one(x: Tensor) -> Tensor:
 
 
 def linear_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    causal: bool,
-    rotation: Rotation | None = None,
-    decay: float | None = None,
-    feature_map: Callable[[Tensor], Tensor] = elu_plus_one,
-    chunk_size: int = 128,
-) -> Tensor:
+    q: Tensor, k: Tensor, v: Tensor, *, causal: bool, rotation: Rotation | None = None, decay: float | None = None,
+    feature_map: Callable[[Tensor], Tensor] = elu_plus_one, chunk_size: int = 128,
+) -> Tensor:  # fmt: skip
     """Linear attention over a whole sequence.
 
     Args:
         q, k: (..., seq_len, head_dim).
         v: (..., seq_len, value_dim), with the same axes in front and the same dtype.
-        causal: position i sees positions up to i only.
+        causal: position i sees positions up to i only. (NaN, infinity and what overflows reach earlier ones, too: times
+            zero they are NaN.)
         rotation: None for none; else its tables turn all features.
         decay: a number in (0, 1], per step and for all heads; causal only.
         feature_map: phi, applied to each position alone (of several together it would depend on chunk_size), without
@@ -103,7 +97,7 @@ def linear_attention(
         (..., seq_len, value_dim) in v's dtype; sums of half-precision inputs are kept in float32. Time and memory are
         linear in seq_len, forward and backward; compiled, but for a matrix of (seq_len / chunk_size)^2 numbers. A
         padded key counts for nothing where k is -inf (with elu_plus_one, 4e-18) and v is finite; a query that sees
-        padding alone gets the mean of its v. Autocast does not reach the sums.
+        padding alone gets a mean of its v, if nothing rotates. Autocast does not reach the sums.
 
     Example:
         >>> q = k = v = torch.ones(2, 6, 4)
@@ -120,16 +114,9 @@ def linear_attention(
 
 
 def linear_attention_step(
-    state: State | None,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    *,
-    rotation: Rotation | None = None,
-    decay: float | None = None,
-    feature_map: Callable[[Tensor], Tensor] = elu_plus_one,
-    chunk_size: int = 128,
-) -> tuple[Tensor, State]:
+    state: State | None, q: Tensor, k: Tensor, v: Tensor, *, rotation: Rotation | None = None,
+    decay: float | None = None, feature_map: Callable[[Tensor], Tensor] = elu_plus_one, chunk_size: int = 128,
+) -> tuple[Tensor, State]:  # fmt: skip
     """Causal linear attention as a recurrence: new tokens and the state of all before them.
 
     Args:
@@ -266,9 +253,9 @@ def _sums_of_any_length(
     length = (q.shape[-2] // chunk + 2) * chunk
     missing = length - q.shape[-2]
     sums, end = _weighted_sums(*(pad(x, (0, 0, missing, 0)) for x in (q, k, v)), torch.zeros_like(state), decay, chunk)
-    kept = torch.full_like(q[..., 0, :1, None], decay or 1.0) ** torch.ones_like(q[..., :1]).cumsum(-2)  # (..., n, 1)
+    kept = (decay or 1.0) ** torch.arange(q.shape[-2] + 1, dtype=q.dtype, device=q.device)[:, None]
     sums = sums.index_select(-2, torch.arange(missing, length, device=q.device))
-    return sums + (kept * q) @ state, end + kept[..., -1:, :] * state
+    return sums + (kept[1:] * q) @ state, end + kept[-1:] * state
 
 
 def _decay_matrix(size: int, decay: float | None, like: Tensor) -> Tensor:
@@ -310,7 +297,7 @@ def _check(
     check_same_dtype(q=q, k=k, v=v)
     check_flag(causal, "causal")
     if q.ndim < 2 or q.shape != k.shape or k.shape[:-1] != v.shape[:-1]:
-        grouped = q.ndim > 2 and q.shape[-2:] == k.shape[-2:] and k.shape[-2] == v.shape[-2]
+        grouped = q.ndim == v.ndim > 2 and q.shape[-2:] == k.shape[-2:] and k.shape[-2] == v.shape[-2]
         hint = " (fewer heads of k and v? repeat them with k.repeat_interleave(groups, dim=-3))" if grouped else ""
         raise ValueError(
             f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; they must be "

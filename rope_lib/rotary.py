@@ -109,15 +109,9 @@ class RotaryEmbedding(nn.Module):
     """
 
     def __init__(
-        self,
-        rotary_dim: int | None = None,
-        *,
-        interleaved: bool,
-        base: float | None = None,
-        inv_freq: Tensor | None = None,
-        attention_factor: float = 1.0,
-        head_dim: int | None = None,
-    ) -> None:
+        self, rotary_dim: int | None = None, *, interleaved: bool, base: float | None = None,
+        inv_freq: Tensor | None = None, attention_factor: float = 1.0, head_dim: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         check_layout(interleaved)
         if inv_freq is not None:

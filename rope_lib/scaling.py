@@ -76,14 +76,9 @@ def dynamic_ntk_scaling(
 
 
 def ntk_by_parts_scaling(
-    rotary_dim: int,
-    *,
-    factor: float,
-    original_max_position_embeddings: int,
-    beta_fast: float = 32.0,
-    beta_slow: float = 1.0,
-    base: float = 10000.0,
-) -> Tensor:
+    rotary_dim: int, *, factor: float, original_max_position_embeddings: int, beta_fast: float = 32.0,
+    beta_slow: float = 1.0, base: float = 10000.0,
+) -> Tensor:  # fmt: skip
     """Pairs that make many turns in the trained length stay, pairs that make few are interpolated.
 
     A pair with at least beta_fast turns keeps its speed, one with at most beta_slow turns is divided by factor, and in
@@ -110,15 +105,9 @@ def ntk_by_parts_scaling(
 
 
 def yarn_scaling(
-    rotary_dim: int,
-    *,
-    factor: float,
-    original_max_position_embeddings: int,
-    beta_fast: float = 32.0,
-    beta_slow: float = 1.0,
-    truncate: bool = True,
-    base: float = 10000.0,
-) -> Tensor:
+    rotary_dim: int, *, factor: float, original_max_position_embeddings: int, beta_fast: float = 32.0,
+    beta_slow: float = 1.0, truncate: bool = True, base: float = 10000.0,
+) -> Tensor:  # fmt: skip
     """The speeds of YaRN as it is deployed: the ramp is linear in the *index* of the pair, between two turn counts.
 
     They go with `yarn_attention_factor`. Errors are those of `ntk_by_parts_scaling`.

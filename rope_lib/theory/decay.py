@@ -39,7 +39,8 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
     """The largest |h_{i+1} - h_i|, with h_N = 0, times N B_d(Delta): no score |sum h_i exp(i Delta theta_i)| is larger.
 
     Args:
-        h: (N,) or (..., N), real or complex: h_i is q_i times the conjugate of k_i, pair i as complex numbers.
+        h: (N,), or (..., N) with axes that broadcast to those of distances, real or complex: h_i is q_i times the
+            conjugate of k_i, pair i as complex numbers.
 
     Raises:
         ValueError: h is one number, or empty.

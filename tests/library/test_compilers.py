@@ -145,6 +145,20 @@ def test_gradients_of_compiled_linear_attention_are_those_of_eager(decay):
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_no_words_leave_the_state_as_it_is(decay):
+    torch.compiler.reset()
+    step = torch.compile(linear_attention_step, backend="eager", fullgraph=True)
+    q, k = inputs(3, 7)
+    none, state = step(None, q[..., :0, :], k[..., :0, :], k[..., :0, :5], decay=decay)
+    assert none.shape == (3, 2, 0, 5)
+    assert all(not part.any() for part in state)
+    _, state = linear_attention_step(None, q, k, k, decay=decay)
+    none, same = step(state, q[..., :0, :], k[..., :0, :], k[..., :0, :], decay=decay)
+    assert none.shape == (3, 2, 0, 8)
+    assert all(torch.equal(*parts) for parts in zip(state, same, strict=True))
+
+
 @pytest.fixture
 def mesh(tmp_path):
     distributed.init_process_group("gloo", store=distributed.FileStore(str(tmp_path / "store")), rank=0, world_size=1)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rope_lib import RotaryEmbedding, inverse_frequencies, scaling
-from rope_lib.config import KEYS, TWO_HEADS, frequencies_from_config
+from rope_lib.config import KEYS, PARTS, TWO_BASES, TWO_HEADS, frequencies_from_config
 from tests.conftest import ROOT
 
 MODELS = json.loads((ROOT / "tests" / "data" / "transformers_configs.json").read_text())["models"]
@@ -69,7 +69,6 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"hidden_size": None, "num_attention_heads": None, "n_embd": 12, "n_head": 3}, [1, 0.01], 1),
         ({"rotary_dim": 4, "head_dim": 8}, [1, 0.01], 1),
         ({"rotary_dim": None}, PLAIN, 1),
-        ({"rotary_dim": 0}, PLAIN, 1),  # all, as in the code of GPT-J
         ({"qk_rope_head_dim": 4, "head_dim": 8, "qk_nope_head_dim": 4}, [1, 0.01], 1),
         ({"qk_rope_head_dim": 4, "head_dim": 8, "rope_parameters": {"partial_rotary_factor": 0.5}}, [1, 0.01], 1),
         ({"kv_channels": 4}, [1, 0.01], 1),
@@ -303,7 +302,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
             r"'linear'; not known here: \['beta_fast'\] \(if no speed depends on it, take it out",
         ),
         ({"rope_scaling": {"factor": 2.0}}, None, r"'default', for none is given; .*not known here: \['factor'\]"),
-        ({"rope_theta": float("nan")}, None, "base is nan; it must be a finite number above 1"),
+        ({"rope_theta": float("nan")}, None, "rope_theta is nan; it must be a finite number above 1"),
         ({"partial_rotary_factor": 0.25, "rope_parameters": {"partial_rotary_factor": 0.5}}, None, "0.5 and 0.25;"),
         (
             {"original_max_position_embeddings": 9, "rope_scaling": YARN | {"original_max_position_embeddings": 8}},
@@ -364,7 +363,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
             "max_position_embeddings is 512 and 4096",
         ),
         ({"rotary_dim": 5}, None, "rotary_dim is 5; it must be positive and even"),
-        ({"rope_theta": 1.0}, None, "base is 1.0; it must be a finite number above 1"),
+        ({"rope_theta": 1.0}, None, "rope_theta is 1.0; it must be a finite number above 1"),
         ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor, .* is 0.5; it must be .* at least 1"),
         ({"rope_parameters": LAYERS}, None, "layer_type is None; .* must be 'full_attention' or 'sliding_attention'$"),
         ({"rope_parameters": LAYERS}, "global", "layer_type is 'global'; .* must be 'full_attention' or 'sliding"),
@@ -383,7 +382,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"rope_scaling": YARN | {"factor": 0}}, None, "factor is 0; it must be a finite number above 0"),
         ({"factor": 8.0}, None, "config has factor, not known here"),
         ({"use_dynamic_ntk": True}, None, "config has use_dynamic_ntk, not known here"),
-        ({"patch_size": 16}, None, "rows and columns .see axial_cos_sin"),
+        ({"patch_size": 16}, None, "rows and columns .Qwen2-VL's: axial_cos_sin"),
         (
             {"rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 2}, "text_config": {"rope_theta": 5e5}},
             None,
@@ -391,8 +390,37 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ),
         *(
             ({"model_type": name, "head_dim": 8, "rope_theta": 1e6}, None, f"no rope_parameters: .* class of '{name}'")
-            for name in ("gpt_oss", "apertus", "ministral3", "gemma3_text")
+            for name in ("gpt_oss", "apertus", "ministral3")
         ),
+        *(
+            ({name: {"hidden_size": 64, "rope_theta": 1e6}}, None, f"multimodal model; hand over its {name}")
+            for name in PARTS
+        ),
+        ({"rotary_dim": 0}, None, "rotary_dim is 0; it must be positive and even"),
+        ({"qk_rope_head_dim": 0}, None, "qk_rope_head_dim is 0; it must be positive and even"),
+        ({"base": 5e5}, None, "config has base, not known here"),
+        ({"head_size": 4}, None, "config has head_size, not known here"),
+        ({"d_head": 4}, None, "config has d_head, not known here"),
+        ({"attention_head_size": 4}, None, "config has attention_head_size, not known here"),
+        ({"theta": 5e5, 7: 1}, None, "config has theta, not known here"),
+        (
+            {"rope_scaling": {"type": "linear", "factor": 2.0, 7: 1, "zz": 2}},
+            None,
+            r"not known here: \['7', 'zz'\]",
+        ),
+        *(
+            ({"rope_parameters": LAYERS | {name: value}}, "sliding_attention", rf"has \['{name}'\] beside its entries")
+            for name, value in (("partial_rotary_factor", 0.5), ("rope_thta", 5.0), ("rope_type", "linear"))
+        ),
+        *(
+            (
+                {"rope_parameters": LAYERS, "per_layer_config": {"03": {"head_dim": 4}}, "layer_types": types},
+                "full_attention",
+                "config has per_layer_config, and no list layer_types",
+            )
+            for types in (None, [], ["full_attention"] * 3, "full_attention")
+        ),
+        ({"rope_scaling": LONG | OF_512 | {"long_factor": [1.0]}}, None, "factors has 1 numbers"),
         ({"rotary": False}, None, "config is of a model without rotation"),
         ({"position_embedding_type": "absolute"}, None, "config is of a model without rotation"),
         ({"rope_embedding_base": 1000000}, None, "config has rope_embedding_base, not known here"),
@@ -486,6 +514,25 @@ def test_olmo3_stretches_only_the_layers_that_see_all():
         frequencies_from_config(olmo)
 
 
+@pytest.mark.parametrize("model_type", sorted(TWO_BASES))
+def test_a_second_base_is_not_guessed(model_type):
+    """The classes of these give some layers a base of their own where the file names one alone."""
+    one = SMALL | {"head_dim": 8, "model_type": model_type, "rope_theta": 16.0, "partial_rotary_factor": 1.0}
+    linear = {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+    for config in (one, one | linear, one | {"rope_parameters": {"rope_type": "default", "rope_theta": 16.0}}):
+        for layer_type in (None, "sliding_attention"):
+            with pytest.raises(ValueError, match=rf"^config has no rope_local_base_freq: .* class of '{model_type}'"):
+                frequencies_from_config(config, layer_type=layer_type)
+    found, _ = frequencies_from_config(one | {"rope_local_base_freq": 81.0}, layer_type="sliding_attention")
+    assert found.tolist() == pytest.approx(SLIDING)
+
+
+def test_the_share_of_mimo_is_asked_for():
+    config = SMALL | {"head_dim": 8, "model_type": "mimo_v2_flash", "rope_parameters": LAYERS}
+    with pytest.raises(ValueError, match=r"^config has no partial_rotary_factor\. What the class of 'mimo_v2_flash'"):
+        frequencies_from_config(config, layer_type="sliding_attention")
+
+
 @pytest.mark.parametrize("model_type", TWO_HEADS)
 def test_the_head_of_the_layers_that_see_all_is_asked_for(model_type):
     """The classes of these take 512 for a global_head_dim that the file lacks."""
@@ -523,9 +570,10 @@ def test_a_code_that_does_not_rotate_is_named(name):
 @pytest.mark.parametrize(
     ("names", "share"),
     [
+        ("dots3_note_audio_encoder", 0.5),
         ("gpt_neox stablelm qwen3_next qwen3_5_text qwen3_5_moe_text", 0.25),
         ("bamba glm glm4 glm4_moe glm4v_moe glm4v_moe_text nemotron persimmon phi recurrent_gemma", 0.5),
-        ("mimo_v2_flash moonshine moonshine_streaming musicflamingo neomme", None),
+        ("moonshine moonshine_streaming musicflamingo neomme", None),
         ("llama qwen2 cohere one_of_tomorrow", 1),
     ],
 )
@@ -534,7 +582,8 @@ def test_a_missing_share_is_that_of_the_class(names, share):
         config = {"model_type": name, "head_dim": 64, "rope_theta": 1e4}
         assert len(frequencies_from_config(config | {"partial_rotary_factor": 1.0})[0]) == 32
         if share is None:
-            with pytest.raises(TypeError, match=r"^partial_rotary_factor is None; it must be a number"):
+            text = f"^config has no partial_rotary_factor. What the class of '{name}' takes is not known here: add it"
+            with pytest.raises(ValueError, match=text):
                 frequencies_from_config(config)
         else:
             assert 2 * len(frequencies_from_config(config)[0]) == 64 * share

@@ -60,7 +60,9 @@ RESULTS = {  # of x, (heads, seq_len, head_dim)
     "rotation, interleaved": lambda x: rotated(x, interleaved=True),
     "rotation, half-split": lambda x: rotated(x, interleaved=False),
     "positions of two coordinates": lambda x: axial_cos_sin(WORDS.view(3, 3).to(x.device), SPEEDS)[0],
-    "positions in sections": lambda x: sectioned_cos_sin(WORDS.view(3, 3).to(x.device), SPEEDS, sections=(2, 1, 1))[0],
+    "positions in sections": lambda x: sectioned_cos_sin(
+        WORDS.view(3, 3).to(x.device), SPEEDS, sections=(2, 1, 1), interleaved_sections=False
+    )[0],
     "weights in the other layout": lambda x: interleaved_to_half_split(x, head_dim=4, dim=-1),
     "rotation matrix": lambda x: rotation_matrix(0.3, inverse_frequencies(4, device=x.device)),
     "attention": lambda x: attention(x, x, x, causal=True),

@@ -134,7 +134,9 @@ def test_axial_tables_of_any_number_of_coordinates():
 def test_sectioned_tables_are_those_of_transformers():
     peer = json.loads((ROOT / "tests" / "data" / "transformers_rope.json").read_text())["sectioned"]
     positions = torch.tensor(peer["positions"])
-    tables = sectioned_cos_sin(positions, inverse_frequencies(16), sections=peer["sections"], dtype=torch.float64)
+    tables = sectioned_cos_sin(
+        positions, inverse_frequencies(16), sections=peer["sections"], interleaved_sections=False, dtype=torch.float64
+    )
     for table, expected in zip(tables, (peer["cos"], peer["sin"]), strict=True):
         torch.testing.assert_close(table, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=5.1e-10)  # 9 digits
 
@@ -143,7 +145,7 @@ def test_sections_by_hand():
     """Two pairs by time, none by row, one by column."""
     speeds = torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64)
     places = torch.tensor([[[1.0, 7.0, 2.0]], [[3.0, 7.0, 4.0]]])
-    cos, sin = sectioned_cos_sin(places, speeds, sections=(2, 0, 1), dtype=torch.float64)
+    cos, sin = sectioned_cos_sin(places, speeds, sections=(2, 0, 1), interleaved_sections=False, dtype=torch.float64)
     angles = torch.tensor([[[1, 0.5, 0.5]], [[3, 1.5, 1]]], dtype=torch.float64)
     torch.testing.assert_close(cos, angles.cos(), rtol=0, atol=1e-15)
     torch.testing.assert_close(sin, angles.sin(), rtol=0, atol=1e-15)
@@ -171,7 +173,7 @@ def test_sectioned_tables_of_text_are_the_plain_ones(interleaved):
         for ours, plain in zip(sectioned, cos_sin(positions, inv_freq, dtype=dtype), strict=True):
             assert ours.dtype == dtype
             assert torch.equal(ours, plain)
-    default = sectioned_cos_sin(positions[:, None], inv_freq, sections=[8])
+    default = sectioned_cos_sin(positions[:, None], inv_freq, sections=[8], interleaved_sections=False)
     assert {t.dtype for t in (*default, *axial_cos_sin(positions[:, None], inv_freq))} == {torch.float32}
 
 
@@ -182,7 +184,7 @@ def test_results_follow_their_inputs_not_the_default_device(device):
     positions = torch.arange(6, device=device).view(3, 2)
 
     def tables(inv_freq):
-        sectioned = sectioned_cos_sin(positions, inv_freq, sections=(1, 3))
+        sectioned = sectioned_cos_sin(positions, inv_freq, sections=(1, 3), interleaved_sections=False)
         return torch.stack([*cos_sin(positions[:, 0], inv_freq), *cos_sin(positions[:, 1], inv_freq), *sectioned])
 
     for inv_freq in (inverse_frequencies(8, device="cpu"), inverse_frequencies(8, device=device)):
@@ -191,7 +193,9 @@ def test_results_follow_their_inputs_not_the_default_device(device):
             assert torch.equal(tables(inv_freq), expected)
             assert axial_cos_sin(positions, inv_freq)[0].device == expected.device == positions.device
         assert {t.device.type for t in cos_sin(positions.to("meta"), inv_freq)} == {"meta"}
-        somewhere = sectioned_cos_sin(positions.to("meta"), inv_freq, sections=(1, 3))  # no value is waited for
+        somewhere = sectioned_cos_sin(
+            positions.to("meta"), inv_freq, sections=(1, 3), interleaved_sections=False
+        )  # no value is waited for
         assert {(*t.shape, t.device.type) for t in somewhere} == {(3, 4, "meta")}
 
 
@@ -217,7 +221,7 @@ def test_speeds_for_an_apple_gpu_stay_on_the_cpu():
 
 def test_a_compiler_can_follow_the_tables():
     def tables(places, inv_freq):
-        sectioned = sectioned_cos_sin(places, inv_freq, sections=(1, 3))
+        sectioned = sectioned_cos_sin(places, inv_freq, sections=(1, 3), interleaved_sections=False)
         return axial_cos_sin(places, inv_freq), sectioned, inverse_frequencies(4)
 
     torch.compiler.reset()  # what other tests compiled counts towards a limit
@@ -254,7 +258,9 @@ INV_FREQ = inverse_frequencies(8)
 TABLES = {
     "cos_sin": cos_sin,
     "axial_cos_sin": axial_cos_sin,
-    "sectioned_cos_sin": lambda *args, **settings: sectioned_cos_sin(*args, sections=(1, 3), **settings),
+    "sectioned_cos_sin": lambda *args, **settings: sectioned_cos_sin(
+        *args, sections=(1, 3), interleaved_sections=False, **settings
+    ),
 }
 
 
@@ -314,7 +320,7 @@ def test_errors_of_the_tables(name, changed, error, text):
 )
 def test_sections_fit_speeds_and_coordinates(positions, sections, text):
     with pytest.raises(ValueError, match=text):
-        sectioned_cos_sin(positions, INV_FREQ, sections=sections)
+        sectioned_cos_sin(positions, INV_FREQ, sections=sections, interleaved_sections=False)
 
 
 def test_one_number_has_no_coordinates():
@@ -331,7 +337,7 @@ def test_coordinates_far_away_are_as_exact_as_positions(far):
     expected = cos_sin(places, speeds, dtype=torch.float64)
     for found, table in zip(axial_cos_sin(places, speeds, dtype=torch.float64), expected, strict=True):
         assert torch.equal(found, table.flatten(-2))
-    sectioned = sectioned_cos_sin(places, speeds, sections=(1, 1), dtype=torch.float64)
+    sectioned = sectioned_cos_sin(places, speeds, sections=(1, 1), interleaved_sections=False, dtype=torch.float64)
     for found, table in zip(sectioned, expected, strict=True):
         assert torch.equal(found[0], table[0].diagonal())
 

@@ -42,7 +42,9 @@ CALLS = {  # a name, a function and the tensors that it gets
     "inverse_frequencies": (lambda: inverse_frequencies(8),),
     "cos_sin": (cos_sin, torch.arange(6.0), SPEEDS),
     "axial": (lambda p, f: axial_cos_sin(p, f), torch.zeros(6, 2), SPEEDS),
-    "sectioned": (lambda p, f: sectioned_cos_sin(p, f, sections=(2, 2)), torch.ones(6, 2), SPEEDS),
+    "sectioned": (
+        lambda p, f: sectioned_cos_sin(p, f, sections=(2, 2), interleaved_sections=False), torch.ones(6, 2), SPEEDS,
+    ),
     "formula": (lambda x, c, s: rotate_pairs(x, c, s, interleaved=True), X, COS, SIN),
     "rotation": (lambda x, c, s: apply_rotary_emb(x, c, s, interleaved=True), X, COS, SIN),
     "rotation of halves": (lambda x, c, s: apply_rotary_emb(x, c, s, interleaved=False), X, COS, SIN),
@@ -183,7 +185,10 @@ def test_queries_and_keys_on_two_gpus_are_told_apart_by_number(which):
 def test_tables_come_where_the_positions_are():
     with FakeTensorMode():
         cos, sin = sectioned_cos_sin(
-            torch.ones(3, 1, device="mps"), inverse_frequencies(8, device="cpu"), sections=(4,)
+            torch.ones(3, 1, device="mps"),
+            inverse_frequencies(8, device="cpu"),
+            sections=(4,),
+            interleaved_sections=False,
         )
         assert cos.device.type == sin.device.type == "mps"
 

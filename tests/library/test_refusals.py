@@ -9,6 +9,7 @@ import torch
 
 from rope_lib import (
     RotaryEmbedding,
+    cos_sin,
     default_device,
     frequencies_from_config,
     interleaved_to_half_split,
@@ -200,6 +201,13 @@ REFUSED = {
         lambda: softmax.attention(X, X, X, causal=True, bias=torch.zeros(6, 6, device="meta")),
         ValueError, "bias is on meta and has no values",
     ),
+    "speeds without values": (
+        lambda: cos_sin(torch.arange(6), SPEEDS.to("meta")), ValueError, "inv_freq is on meta and has no values",
+    ),
+    "values without a batch": (
+        lambda: linear_attention(X, X, X[0], causal=True),
+        ValueError, r"v \(6, 8\); they must be .*value_dim\)$",
+    ),
     "scores of other heads": (
         lambda: softmax.attention_from_scores(torch.zeros(4, 6, 6), X, causal=True),
         ValueError, r"scores has shape \(4, 6, 6\), v \(2, 6, 8\); .*axes in front the same or 1",
@@ -208,9 +216,29 @@ REFUSED = {
         lambda: softmax.attention_from_scores(torch.zeros(3, 1, 6, 6), X.expand(4, 2, 6, 8), causal=True),
         ValueError, "axes in front the same or 1",
     ),
+    "rotated dimensions in quotes": (
+        lambda: frequencies_from_config(LLAMA | {"rotary_dim": "4"}),
+        TypeError, "^rotary_dim is '4'; it must be an int",
+    ),
+    "factors in quotes that are for longer texts": (
+        lambda: frequencies_from_config(LLAMA | LENGTHS | {"rope_scaling": LONGROPE | {"long_factor": ["2"] * 4}}),
+        TypeError, r"factors\[0\] is '2'; it must be a number",
+    ),
+    "several models": (
+        lambda: frequencies_from_config(LLAMA | {"model_type": ["llama"]}),
+        TypeError, r"^model_type is \['llama'\]; it must be one name",
+    ),
+    "several scalings": (
+        lambda: frequencies_from_config(LLAMA | {"rope_parameters": {"rope_type": ["yarn"]}}),
+        TypeError, r"^rope_type is \['yarn'\]; it must be one name",
+    ),
+    "several scalings of old": (
+        lambda: frequencies_from_config(LLAMA | {"rope_scaling": {"type": {"yarn": 4}}}),
+        TypeError, r"^type is {'yarn': 4}; it must be one name",
+    ),
     "all types of layers": (
         lambda: frequencies_from_config({"head_dim": 8}, layer_type=["full_attention"]),
-        TypeError, r"layer_type is \['full_attention'\]; it must be the name of one",
+        TypeError, r"layer_type is \['full_attention'\]; it must be one name",
     ),
     "a flag of sections": (
         lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=(2, 2), interleaved_sections="false"),
@@ -304,11 +332,12 @@ REFUSED = {
         ValueError, "feature_map makes .* torch.float16 of",
     ),
     "no sections": (
-        lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=None),
+        lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=None, interleaved_sections=False),
         TypeError, "sections is None; it must be a tuple or list",
     ),
     "sections with a point": (
-        lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=(2.0, 2.0)), ValueError, "a whole number",
+        lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=(2.0, 2.0), interleaved_sections=False),
+        ValueError, "a whole number",
     ),
     "no factors": (lambda: scaling.longrope_scaling(8, factors=None), TypeError, "factors is None; it must be a list"),
     "a device by a fraction": (lambda: default_device(0.5), ValueError, "name is 0.5"),
