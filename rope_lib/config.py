@@ -81,14 +81,16 @@ def frequencies_from_config(
     longrope, llama3 or proportional; head_dim, qk_rope_head_dim, or hidden_size and num_attention_heads; rotary_dim,
     partial_rotary_factor; max_position_embeddings, original_max_position_embeddings; older names of these (rotary_pct,
     n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, OLMo 3, ModernBERT). Any other name with
-    "rope", "rotary" or "theta" in it is an error, since the speeds could depend on it. A missing base is 10000 and a
-    missing head_dim hidden_size over num_attention_heads, unless model_type names a class that may take something else:
-    an error, as is a missing scaling where the class has one (gpt-oss ...). A missing partial_rotary_factor is 1, or
-    that of the class (GLM, Phi ...). Entries that contradict each other are errors, but that of a layer_type wins.
+    "rope", "nope", "rotary" or "theta" in it is an error, since the speeds could depend on it. What is null is missing.
+    A missing base is 10000 and a missing head_dim hidden_size over num_attention_heads, unless model_type names a class
+    that may take something else: an error, as is a missing scaling where the class has one (gpt-oss ...). A missing
+    partial_rotary_factor is 1, or that of the class (GLM, Phi ...), a missing factor of yarn or longrope the ratio of
+    max_position_embeddings to the original ones. Entries that contradict each other are errors, but that of a
+    layer_type wins.
 
     What few configurations say: the layout of the pairs, which is in the code that the weights were trained with
-    (`rope_interleave: true` of DeepSeek means interleaved).
-    What it says beside the speeds: `no_rope_layers` names layers that do not rotate (Llama 4, SmolLM3: 0 does not),
+    (DeepSeek's `rope_interleave: true` means interleaved), and which layers do not rotate: `no_rope_layers` of Llama 4
+    and SmolLM3 (0 does not), those of full_attention in Cohere 2 and EXAONE 4. What they say beside the speeds:
     `mrope_section` and `mrope_interleaved` go to `sectioned_cos_sin`, and with `llama_4_scaling_beta` (Ministral 3)
     rotated queries are multiplied by a number that grows with the position.
 
@@ -110,8 +112,7 @@ def frequencies_from_config(
     Source: names and defaults are those of Hugging Face's transformers 5.23; the tests compare with its results.
 
     Example:
-        >>> llama = {"hidden_size": 4096, "num_attention_heads": 32}
-        >>> llama |= {"rope_theta": 500000.0, "rope_scaling": None}
+        >>> llama = {"head_dim": 128, "rope_theta": 500000.0}
         >>> inv_freq, attention_factor = frequencies_from_config(llama)
         >>> len(inv_freq), attention_factor
         (64, 1.0)
@@ -141,7 +142,7 @@ def frequencies_from_config(
     if missing := set(required) - set(rope):
         raise ValueError(f"{said}; missing beside it: {sorted(missing)}")
     if unknown := sorted(map(str, set(rope) - {*ANYWHERE, *required, *optional})):
-        raise ValueError(f"{said}; not known here: {unknown} (if no speed depends on it, take it out)")
+        raise ValueError(f"{said}; not known here: {unknown} (if neither speeds nor factor depend on it, take it out)")
     share = _settled(rope, config, SHARES, layer_type, default=SHARE_OF_CLASS.get(config.get("model_type"), 1.0))
     if share is None:
         raise ValueError(f"config has no partial_rotary_factor. {UNKNOWN.format(config['model_type'])}")
@@ -197,6 +198,10 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
         raise ValueError(
             f"rope_type is {kind!r}, and original_max_position_embeddings is missing: the length of the training "
             "(others take max_position_embeddings for it; where that is the new length, speeds are wrong)"
+        )
+    if kind == "yarn" and "factor" not in rope and longest <= original:
+        raise ValueError(
+            f"rope_type is 'yarn', factor is missing, and {longest} over {original} tokens stretch nothing"
         )
     return {
         "max_position_embeddings": longest,
@@ -254,6 +259,8 @@ def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
 def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
     if "qk_rope_head_dim" in config:  # DeepSeek's, with a head of its own
         return check_dim(config["qk_rope_head_dim"], "qk_rope_head_dim")
+    if "qk_nope_head_dim" in config:
+        raise ValueError("config has qk_nope_head_dim, and no qk_rope_head_dim")
     head_dim = _head_dim(config, layer_type)
     by_share = int(head_dim * share)
     rotary_dim = config.get("rotary_dim", 64 if config.get("model_type") in ("gptj", "codegen") else None)
@@ -290,7 +297,7 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
 
 def _speaks_of_it(name: object) -> bool:
     return name in ("factor", "base", "d_head", "head_size", "attention_head_size") or any(
-        word in str(name).lower() for word in ("rope", "rotary", "theta", "alibi", "ntk")
+        word in str(name).lower() for word in ("rope", "nope", "rotary", "theta", "alibi", "ntk")
     )
 
 

@@ -165,7 +165,8 @@ def sectioned_cos_sin(
     turns_by = [axis for axis, section in enumerate(sections) for _ in range(section)]
     if interleaved_sections:
         turns_by = [i % axes if i // axes < sections[i % axes] else 0 for i in range(len(inv_freq))]
-        if any(turns_by.count(axis) != section for axis, section in enumerate(sections)):
-            raise ValueError(f"sections are {tuple(sections)}; to be interleaved, the first one must be the largest")
+        found = tuple(turns_by.count(axis) for axis in range(axes))
+        if found != tuple(sections):
+            raise ValueError(f"sections are {tuple(sections)}; interleaved, so many pairs would be {found}")
     coordinates = positions.index_select(-1, torch.tensor(turns_by, device=positions.device))
     return _tables(coordinates, inv_freq, dtype)

@@ -56,9 +56,7 @@ def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, pairs: 
     """Lay the rotated dimensions of each head out as a matrix of the shape `pairs`, and read its columns."""
     check_tensor(x, "x", "a weight of shape (heads * head_dim, width)")
     rotary_dim = head_dim if rotary_dim is None else rotary_dim
-    check_dim(head_dim, "head_dim")
-    check_dim(rotary_dim, "rotary_dim")
-    if rotary_dim > head_dim:
+    if check_dim(head_dim, "head_dim") < check_dim(rotary_dim, "rotary_dim"):
         raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")
     check_int(dim, "dim")
     if not -x.ndim <= dim < x.ndim:

@@ -33,7 +33,7 @@ SEGMENT = 16  # chunks that are treated in one pass
 
 
 class Rotation(NamedTuple):
-    """How features are rotated: tables as for `apply_rotary_emb`, and whether the denominator is, too.
+    """How features are rotated: tables of `cos_sin`, without a factor, and whether the denominator is, too.
 
     Example:
         >>> Rotation(torch.ones(6, 2), torch.zeros(6, 2), True, False).cos.shape
@@ -84,8 +84,7 @@ def linear_attention(
     Args:
         q, k: (..., seq_len, head_dim).
         v: (..., seq_len, value_dim), with the same axes in front and the same dtype.
-        causal: position i sees positions up to i only. (NaN, infinity and what overflows reach earlier ones, too: times
-            zero they are NaN.)
+        causal: position i sees positions up to i only (but NaN or infinity reach earlier ones: 0 times it is NaN).
         rotation: None for none; else its tables turn all features.
         decay: a number in (0, 1], per step and for all heads; causal only.
         feature_map: phi, applied to each position alone (of several together it would depend on chunk_size), without

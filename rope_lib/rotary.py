@@ -120,10 +120,8 @@ class RotaryEmbedding(nn.Module):
         elif rotary_dim is None:
             raise ValueError("neither rotary_dim nor inv_freq is given: how many dimensions turn?")
         check_dim(rotary_dim, "rotary_dim")
-        if head_dim is not None:
-            check_dim(head_dim, "head_dim")
-            if rotary_dim > head_dim:
-                raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")
+        if head_dim is not None and rotary_dim > check_dim(head_dim, "head_dim"):
+            raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")
         if inv_freq is None:
             base = 10000.0 if base is None else base
             inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")

@@ -23,8 +23,8 @@ def attention(
         causal: queries are the *last* q_len positions of the k_len ones and see no later key. With a cache, pass the
             new queries and all keys so far.
         bias: (heads, q_len, k_len) or what broadcasts to it, e.g. from `alibi_bias`; added to the scores, in q's dtype
-            and on its device. To hide a key, it is -inf there; ones and zeros hide nothing. Axes count from the last
-            one: keys hidden in each row are (batch, 1, 1, k_len).
+            and on its device. To hide a key, it is -inf there, and v is finite; ones and zeros hide nothing. Axes
+            count from the last one: keys hidden in each row are (batch, 1, 1, k_len).
         scale: None means 1 / sqrt(head_dim).
 
     Returns:

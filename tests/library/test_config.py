@@ -299,7 +299,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
         (
             {"rope_scaling": {"type": "linear", "factor": 2.0, "beta_fast": 32}},
             None,
-            r"'linear'; not known here: \['beta_fast'\] \(if no speed depends on it, take it out",
+            r"'linear'; not known here: \['beta_fast'\] \(if neither speeds nor factor depend on it, take",
         ),
         ({"rope_scaling": {"factor": 2.0}}, None, r"'default', for none is given; .*not known here: \['factor'\]"),
         ({"rope_theta": float("nan")}, None, "rope_theta is nan; it must be a finite number above 1"),
@@ -398,6 +398,16 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ),
         ({"rotary_dim": 0}, None, "rotary_dim is 0; it must be positive and even"),
         ({"qk_rope_head_dim": 0}, None, "qk_rope_head_dim is 0; it must be positive and even"),
+        ({"qk_nope_head_dim": 4}, None, "config has qk_nope_head_dim, and no qk_rope_head_dim"),
+        ({"mla_use_nope": True}, None, "config has mla_use_nope, not known here"),
+        *(
+            (
+                {"rope_scaling": YARN | {"factor": None}, "max_position_embeddings": longest},
+                None,
+                f"rope_type is 'yarn', factor is missing, and {longest} over 512 tokens stretch nothing",
+            )
+            for longest in (512, 511)
+        ),
         ({"base": 5e5}, None, "config has base, not known here"),
         ({"head_size": 4}, None, "config has head_size, not known here"),
         ({"d_head": 4}, None, "config has d_head, not known here"),

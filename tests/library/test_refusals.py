@@ -301,7 +301,7 @@ REFUSED = {
     ),
     "interleaved sections of another order": (
         lambda: sectioned_cos_sin(torch.ones(3, 2), SPEEDS, sections=(1, 3), interleaved_sections=True),
-        ValueError, "to be interleaved, the first one must be the largest",
+        ValueError, r"sections are \(1, 3\); interleaved, so many pairs would be \(2, 2\)",
     ),
     "speeds and factor together": (
         lambda: RotaryEmbedding(inv_freq=frequencies_from_config(LLAMA), interleaved=True),
