@@ -129,7 +129,8 @@ def frequencies_from_config(
         raise ValueError(f"config is of a model without rotation ({said})")
     if seq_len is not None:
         check_number(seq_len, "seq_len", above=0)
-    _without_nulls({"layer_type": layer_type})
+    if not isinstance(layer_type, str | None):
+        raise TypeError(f"layer_type is {layer_type!r:.60}; it must be one name")
     rope = _rope_parameters(config, layer_type)
     found = rope.get("rope_type", rope.get("type", "default"))
     if len({SAME_AS.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}) > 1:
@@ -200,9 +201,7 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
             "(others take max_position_embeddings for it; where that is the new length, speeds are wrong)"
         )
     if kind == "yarn" and "factor" not in rope and longest <= original:
-        raise ValueError(
-            f"rope_type is 'yarn', factor is missing, and {longest} over {original} tokens stretch nothing"
-        )
+        raise ValueError(f"rope_type is 'yarn' without factor, and {longest} over {original} tokens stretch nothing")
     return {
         "max_position_embeddings": longest,
         "original_max_position_embeddings": original,
@@ -240,9 +239,7 @@ def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
 def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     """Before rope_parameters had an entry for each type of layer, a second base stood beside the first."""
     known = {*OTHERS, *SHARES, *BASES, *LOCAL_BASES, *SIZES}
-    strange = {
-        name for name in config if _speaks_of_it(name) or get_close_matches(str(name), known, cutoff=0.93)
-    } - known
+    strange = {key for key in config if _speaks_of_it(key) or get_close_matches(str(key), known, cutoff=0.93)} - known
     for name, part in config.items():  # other parts have a _config of their own, but MPT's attn_config is of this one
         if isinstance(part, Mapping) and name not in known and (name == "attn_config" or not name.endswith("_config")):
             strange |= {name for inner in part if _speaks_of_it(inner)}
@@ -260,7 +257,7 @@ def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
     if "qk_rope_head_dim" in config:  # DeepSeek's, with a head of its own
         return check_dim(config["qk_rope_head_dim"], "qk_rope_head_dim")
     if "qk_nope_head_dim" in config:
-        raise ValueError("config has qk_nope_head_dim, and no qk_rope_head_dim")
+        raise ValueError("config has qk_nope_head_dim, and no qk_rope_head_dim: how many dimensions turn?")
     head_dim = _head_dim(config, layer_type)
     by_share = int(head_dim * share)
     rotary_dim = config.get("rotary_dim", 64 if config.get("model_type") in ("gptj", "codegen") else None)
@@ -321,7 +318,8 @@ def _only(entries: Mapping, *names: str) -> Any:
 
 
 def _without_nulls(entries: Mapping) -> dict[str, Any]:
-    for name in ("model_type", "layer_type", "rope_type", "type"):
+    """The entries that are given; those that choose among names are looked up later, so each must be one."""
+    for name in ("model_type", "rope_type", "type"):
         if not isinstance(entries.get(name), str | None):
             raise TypeError(f"{name} is {entries[name]!r:.60}; it must be one name")
     return {name: value for name, value in entries.items() if value is not None}

@@ -404,7 +404,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
             (
                 {"rope_scaling": YARN | {"factor": None}, "max_position_embeddings": longest},
                 None,
-                f"rope_type is 'yarn', factor is missing, and {longest} over 512 tokens stretch nothing",
+                f"rope_type is 'yarn' without factor, and {longest} over 512 tokens stretch nothing",
             )
             for longest in (512, 511)
         ),
