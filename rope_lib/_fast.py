@@ -37,6 +37,8 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
         elif _forward_mode():
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
         else:
+            if cos.is_inference() and x.requires_grad:  # of inference mode: autograd keeps a copy alone
+                cos, sin = cos.clone(), sin.clone()
             rotated.append(_Rotation.apply(x, cos, sin, interleaved))
     return tuple(rotated)
 

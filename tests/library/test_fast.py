@@ -237,6 +237,21 @@ def test_autocast_and_inference_tables_change_nothing(interleaved, large, genera
         assert_rounded_once(turned, x, cos, sin, interleaved=interleaved)
 
 
+@layouts
+@sizes
+def test_tables_of_inference_mode_can_be_trained_with(interleaved, large, generator):
+    """A model evaluates, keeps its tables, and trains on."""
+    with torch.inference_mode():
+        kept = tables(torch.arange(5), 8)
+    x, away = (normal(generator, 2, 2, 5, 8, dtype=torch.float32).requires_grad_() for _ in range(2))
+    found, expected = (
+        torch.autograd.grad((apply_rotary_emb(x, *each, interleaved=interleaved) * away).sum(), x, create_graph=True)[0]
+        for each in (kept, tables(torch.arange(5), 8))
+    )
+    assert torch.equal(found, expected)
+    assert torch.equal(*(torch.autograd.grad(gradient.sum(), away)[0] for gradient in (found, expected)))
+
+
 class NoComplexNumbers(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         results = function(*args, **kwargs or {})
