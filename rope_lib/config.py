@@ -66,7 +66,7 @@ DIVIDES = {  # those that take width over heads, too, and perhaps another base
     "qwen3_omni_moe_talker_text", "qwen3_omni_moe_text", "qwen3_vl_moe_text", "smollm3",
 }  # fmt: skip
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
-PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config")
+PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config", "talker_config")
 NO_ROTATION = ("learned", "alibi", "nope", "relative_key", "relative_key_query")  # "absolute" stands beside it, too
 SAYS_MORE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
 UNKNOWN = f"What the class of {{!r}} takes is not known here: add it to config ({SAYS_MORE})"
@@ -294,7 +294,7 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
 
 def _speaks_of_it(name: object) -> bool:
     return name in ("factor", "base", "d_head", "head_size", "attention_head_size") or any(
-        word in str(name).lower() for word in ("rope", "nope", "rotary", "theta", "alibi", "ntk")
+        word in str(name).lower() for word in ("rope", "nope", "rota", "partial", "theta", "alibi", "ntk")
     )
 
 

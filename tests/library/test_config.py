@@ -409,6 +409,8 @@ def test_layers_may_differ(changes, layer_type, speeds):
             for longest in (512, 511)
         ),
         ({"base": 5e5}, None, "config has base, not known here"),
+        ({"rotate_dim": 4}, None, "config has rotate_dim, not known here"),
+        ({"partial_factor": 0.5}, None, "config has partial_factor, not known here"),
         ({"head_size": 4}, None, "config has head_size, not known here"),
         ({"d_head": 4}, None, "config has d_head, not known here"),
         ({"attention_head_size": 4}, None, "config has attention_head_size, not known here"),
