@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, grip, label, minus, packed_chain
-from figures.rotation import two_words
 from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, on_phone, panels, sheet, styled
-from figures.words import CAR, RED, rotated
+from figures.words import CAR, RED, rotated, two_words
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.theory.decay import abel_bound, cosine_sum, cosine_sum_limit, mean_partial_sum
 

@@ -4,9 +4,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from figures.rotation import two_words
 from figures.style import KEY, OTHER, QUERY, SCORE, on_phone, sheet, styled
-from figures.words import DISTANCE
+from figures.words import DISTANCE, two_words
 
 BOXES = {  # name: (text, x, y, colour)
     "words": ("words\n(no position)", -0.2, 1.0, None),

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, Rectangle, Wedge
+from matplotlib.patches import Circle, Rectangle
 
 from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, State, View, grip, label, minus, path, pointer
 from figures.style import (
@@ -19,6 +19,7 @@ from figures.style import (
     QUERY,
     SCORE,
     VERMILLION,
+    arrow,
     frame,
     on_phone,
     panels,
@@ -26,7 +27,7 @@ from figures.style import (
     signed,
     styled,
 )  # fmt: skip
-from figures.words import CAR, RED, TURN, rotated
+from figures.words import CAR, RED, TURN, rotated, two_words
 from rope_lib import inverse_frequencies
 from rope_lib.theory.matrices import rotation_matrix
 
@@ -44,24 +45,6 @@ def draw_relative_angle(*, positions: tuple[tuple[int, int], ...] = ((3, 1), (6,
         two_words(ax, m, n, (f"$f(q, {m})$", f"$f(k, {n})$"), outside=True)
         ax.set_title(f"$m = {m},\\ n = {n},\\ m - n = {m - n}$")
     return figure
-
-
-def two_words(ax: Axes, m: int, n: int, names: tuple[str, str] = ("$q$", "$k$"), *, outside: bool = False) -> None:
-    """The circle of the first page: "car" at m and "red" at n, thin as they were, thick as they are turned."""
-    beyond, longest = 0.55 if outside else 0.3, abs(complex(*CAR))
-    reach = longest + 1.7 * beyond
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    ax.axis("off")
-    places = (complex(*CAR), m, QUERY), (complex(*RED), n, KEY)
-    for (word, steps, colour), name in zip(places, names, strict=True):
-        ax.add_patch(Circle((0, 0), abs(word), fill=False, edgecolor="0.5", linewidth=0.8, linestyle=":"))
-        ax.plot([0, word.real], [0, word.imag], color=colour, linewidth=1, alpha=0.5)
-        end = turn(word, steps, TURN)
-        arrow(ax, end, colour)
-        end *= ((longest if outside else abs(end)) + beyond) / abs(end)
-        ax.text(end.real, end.imag, name, ha="center", va="center", color=colour)
-    ends = sorted(np.degrees(np.angle(word) + steps * TURN) for word, steps, _ in places)
-    ax.add_patch(Wedge((0, 0), 0.55, *ends, facecolor=SCORE, alpha=0.35))
 
 
 @styled
@@ -216,24 +199,6 @@ def plane(ax: Axes, reach: float) -> None:
     ax.axvline(0, color="0.5", linewidth=0.5, zorder=0)
     circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
     ax.plot(circle.real, circle.imag, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
-
-
-def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> None:
-    """An arrow from the origin; faint for where a vector was before it was turned."""
-    ax.annotate(
-        "",
-        (vector.real, vector.imag),
-        xytext=(0, 0),
-        arrowprops={
-            "arrowstyle": "-|>",
-            "color": colour,
-            "alpha": 0.65 if faint else 1.0,
-            "linewidth": 1.0 if faint else 1.8,
-            "linestyle": "--" if faint else "-",
-            "shrinkA": 0,
-            "shrinkB": 0,
-        },
-    )
 
 
 # -- The piece: a query and a key that turn ----------------------------------------------------------------------------

@@ -79,6 +79,24 @@ def frame(ax: Axes) -> None:
     ax.spines[:].set(visible=True, linewidth=0.6, color="0.5")
 
 
+def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> None:
+    """An arrow from the origin; faint for where a vector was before it was turned."""
+    ax.annotate(
+        "",
+        (vector.real, vector.imag),
+        xytext=(0, 0),
+        arrowprops={
+            "arrowstyle": "-|>",
+            "color": colour,
+            "alpha": 0.65 if faint else 1.0,
+            "linewidth": 1.0 if faint else 1.8,
+            "linestyle": "--" if faint else "-",
+            "shrinkA": 0,
+            "shrinkB": 0,
+        },
+    )
+
+
 def on_map(share: float) -> str:
     """The colour of a number on its cell of MAP."""
     return "black" if share < 0.875 else "white"
