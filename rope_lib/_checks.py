@@ -170,7 +170,4 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
             "(is rotary_dim too large, or are your tables doubled to the full width?)"
         )
     if len(table) > 2 and any(c not in (1, n) for c, n in zip(table[:-2], shape[:-2], strict=True)):
-        raise ValueError(
-            f"{name} has shape {tuple(shape)}, cos {tuple(table)}; each leading axis of cos must be 1 or equal to "
-            f"that of {name}"
-        )
+        raise ValueError(f"{name} has shape {tuple(shape)}, cos {tuple(table)}; front axes of cos must be 1 or equal")

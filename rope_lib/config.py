@@ -40,7 +40,8 @@ SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a par
     **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 0.25),
     **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
     **dict.fromkeys(("bamba", "dots3_note_audio_encoder", "glm4v_moe_text"), 0.5),
-    **dict.fromkeys(("mimo_v2_flash", "moonshine", "moonshine_streaming", "musicflamingo", "neomme")),  # not known here
+    **dict.fromkeys(("mimo_v2_flash", "minimax_m3_vl_text", "moonshine", "moonshine_streaming", "musicflamingo")),
+    "neomme": None,  # what these six take is not known here
 }
 STRETCHED = {  # those whose class has a scaling of its own where the file says nothing
     "apertus", "cwm", "gpt_oss", "higgs_audio_v2", "ministral3", "mistral4", "mistral_large4_text",
@@ -85,8 +86,8 @@ def frequencies_from_config(
     A missing base is 10000 and a missing head_dim hidden_size over num_attention_heads, unless model_type names a class
     that may take something else: an error, as is a missing scaling where the class has one (gpt-oss ...). A missing
     partial_rotary_factor is 1, or that of the class (GLM, Phi ...), a missing factor of yarn or longrope the ratio of
-    max_position_embeddings to the original ones. Entries that contradict each other are errors, but that of a
-    layer_type wins.
+    max_position_embeddings to the original ones. Entries that contradict each other are errors, also
+    an original length above the new one, but that of a layer_type wins.
 
     What few configurations say: the layout of the pairs, which is in the code that the weights were trained with
     (DeepSeek's `rope_interleave: true` means interleaved), and which layers do not rotate: `no_rope_layers` of Llama 4
@@ -150,6 +151,10 @@ def frequencies_from_config(
     check_number(share, "partial_rotary_factor", at_least=0, at_most=1)
     rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
     base = check_number(_settled(rope, config, BASES, layer_type, default=10000.0), "rope_theta", above=1)
+    sections = rope.get("mrope_section", [rotary_dim // 2])
+    whole = isinstance(sections, list | tuple) and all(isinstance(section, int) for section in sections)
+    if not whole or sum(sections) != rotary_dim // 2:
+        raise ValueError(f"mrope_section is {sections!r:.60}; it must be a list that adds up to {rotary_dim // 2}")
     return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len, layer_type))
 
 
@@ -185,23 +190,26 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
 
 def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_type: str | None) -> dict[str, Any]:
     """The length of the model, that of the training before it was stretched, and what follows from them."""
-    if kind not in ("dynamic", "yarn", "longrope", "llama3"):
+    if kind in ("default", "proportional"):
         return {}
     longest = _settled(rope, config, ("max_position_embeddings", "n_positions"), layer_type)
     usual = longest if kind == "dynamic" else None
     original = _settled(rope, config, ("original_max_position_embeddings",), layer_type, default=usual)
     for name, length in (("max_position_embeddings", longest), ("original_max_position_embeddings", original)):
         if length is not None:
-            check_number(length, name, above=0)
+            check_int(length, name, at_least=1)
+    if longest is not None and "factor" in rope:
+        check_number(rope["factor"], "factor, a ratio of lengths,", above=0, at_most=longest - 1)
+    if kind == "linear":
+        return {}
     if longest is None and (kind == "dynamic" or "factor" not in rope):
         raise ValueError(f"rope_type is {kind!r}, and config has no max_position_embeddings")
     if original is None:
-        raise ValueError(
-            f"rope_type is {kind!r}, and original_max_position_embeddings is missing: the length of the training "
-            "(others take max_position_embeddings for it; where that is the new length, speeds are wrong)"
-        )
-    if kind == "yarn" and "factor" not in rope and longest <= original:
-        raise ValueError(f"rope_type is 'yarn' without factor, and {longest} over {original} tokens stretch nothing")
+        raise ValueError(f"rope_type is {kind!r}, and the trained length, original_max_position_embeddings, is missing")
+    if longest is not None:  # the new length, but that of the training for "dynamic"
+        least, most = longest if kind == "dynamic" else 1, longest - (kind == "yarn" and "factor" not in rope)
+        name = f"rope_type is {kind!r}, max_position_embeddings {longest}, original_max_position_embeddings (swapped?)"
+        check_number(original, name, at_least=least, at_most=most)
     return {
         "max_position_embeddings": longest,
         "original_max_position_embeddings": original,
@@ -222,9 +230,12 @@ def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
         if not rope or any(part[entry] != config.get(entry, part[entry]) for entry in names):
             raise ValueError(f"config is that of a multimodal model; hand over its {name} ({SAYS_MORE})")
     nested = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)}
+    if not nested.keys().isdisjoint(("rope_parameters", "rope_scaling")):
+        raise ValueError(f"rope_scaling holds {', '.join(nested)}; take out one of the two dictionaries")
     layers = nested or _flat(config, rope)
     entry = _without_nulls(layers.get(layer_type, next(iter(layers.values()))))
-    stretched, no_base = kind in STRETCHED and not rope, kind not in PLAIN and {*BASES}.isdisjoint(config | entry)
+    no_base = {*BASES}.isdisjoint(config | entry) and (kind not in PLAIN or {*BASES} & set().union(*nested.values()))
+    stretched = kind in STRETCHED and not rope
     if stretched or no_base or (kind in TWO_BASES and None in layers):
         missing = "rope_parameters" if stretched else "rope_theta" if no_base else "rope_local_base_freq"
         raise ValueError(f"config has no {missing}: does the model rotate? {UNKNOWN.format(kind)}")
@@ -243,12 +254,12 @@ def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     for name, part in config.items():  # other parts have a _config of their own, but MPT's attn_config is of this one
         if isinstance(part, Mapping) and name not in known and (name == "attn_config" or not name.endswith("_config")):
             strange |= {name for inner in part if _speaks_of_it(inner)}
-    if "patch_size" in config:
+    if any("patch_size" in str(name) for name in config):
         raise ValueError("config has patch_size: places in an image have rows and columns (Qwen2-VL's: axial_cos_sin)")
     if strange:
-        raise ValueError(
-            f"config has {', '.join(sorted(map(str, strange)))}, not known here: the speeds could depend on it"
-        )
+        alone = " (of rope_scaling? Hand over all around it)" if {"rope_type", "factor"} & strange else ""
+        names = ", ".join(sorted(map(str, strange)))
+        raise ValueError(f"config has {names}, not known here: the speeds could depend on it{alone}")
     local = _only(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
     return {None: rope} if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
 
@@ -282,7 +293,7 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
     width, heads = _only(config, "hidden_size", "n_embd"), _only(config, "num_attention_heads", "n_head")
     if head_dim is None:
         if None in (width, heads):
-            raise ValueError("config has no head_dim, nor hidden_size and num_attention_heads: does the model rotate?")
+            raise ValueError(f"config has no head_dim, nor hidden_size and num_attention_heads; {SAYS_MORE}")
         check_int(width, "hidden_size", at_least=1)
         check_int(heads, "num_attention_heads", at_least=1)
         if config.get("model_type", "") not in PLAIN | DIVIDES:

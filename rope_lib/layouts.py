@@ -25,7 +25,7 @@ def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int, rotary_dim:
         A new tensor of x's shape.
 
     Raises:
-        TypeError: x is no dense tensor; head_dim, rotary_dim or dim is no int.
+        TypeError: x is no dense tensor, or packed (quantised weights: reorder before); another argument is no int.
         ValueError: head_dim or rotary_dim is not positive and even, rotary_dim is above head_dim, x has no axis `dim`,
             or head_dim does not divide its size.
 
@@ -55,6 +55,8 @@ def half_split_to_interleaved(x: Tensor, *, head_dim: int, dim: int, rotary_dim:
 def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, pairs: tuple[int, int]) -> Tensor:
     """Lay the rotated dimensions of each head out as a matrix of the shape `pairs`, and read its columns."""
     check_tensor(x, "x", "a weight of shape (heads * head_dim, width)")
+    if x.dtype in (torch.uint8, torch.int32):  # as 4-bit weights are kept, several numbers in one
+        raise TypeError(f"x has dtype {x.dtype}, as packed weights have; reorder them before they are quantised")
     rotary_dim = head_dim if rotary_dim is None else rotary_dim
     if check_dim(head_dim, "head_dim") < check_dim(rotary_dim, "rotary_dim"):
         raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")

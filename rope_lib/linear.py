@@ -33,7 +33,7 @@ SEGMENT = 16  # chunks that are treated in one pass
 
 
 class Rotation(NamedTuple):
-    """How features are rotated: tables of `cos_sin`, without a factor, and whether the denominator is, too.
+    """Tables of `cos_sin`, without a factor, whose square would multiply outputs, and: is the denominator rotated, too?
 
     Example:
         >>> Rotation(torch.ones(6, 2), torch.zeros(6, 2), True, False).cos.shape
@@ -122,8 +122,7 @@ def linear_attention_step(
         state: what the last call returned, None at the beginning. It does not say which rotation, decay and features it
             was made with: they must be the same.
         q, k, v: as in `linear_attention`, for the new tokens.
-        rotation: as there; its tables are those of the new tokens' positions.
-        decay, feature_map, chunk_size: as there.
+        rotation, decay, feature_map, chunk_size: as there; the tables are those of the new tokens' positions.
 
     Returns:
         The outputs of the new tokens and the new state, which is float32 for half-precision inputs. Rows of it that are
@@ -181,15 +180,13 @@ def _causal(
     for size, q_part, k_part, v_part, *tables in zip(sizes, *(x.split(sizes, dim=-2) for x in tensors), strict=True):
         turn = rotation and Rotation(*tables, *rotation[2:])
         output, state = _segment(state, q_part, k_part, v_part, turn, decay, feature_map, chunk_size)
-        if len(sizes) == 1:
-            result = output
-            break
-        if result is None and not output.requires_grad:  # outputs go where they belong at once: half the memory
+        if len(sizes) > 1 and result is None and not output.requires_grad:  # at once where they belong: half the memory
             result = output.new_empty(*output.shape[:-2], length, output.shape[-1])
         outputs.append(output if result is None else result.narrow(-2, end, size).copy_(output))
         end += size
-    # The parts are views: a copy of each keeps no more alive than the state is.
-    return torch.cat(outputs, dim=-2) if result is None else result, State(*(part.clone() for part in state))
+    if result is None:
+        result = torch.cat(outputs, dim=-2) if len(sizes) > 1 else outputs[0]
+    return result, State(*(part.clone() for part in state))  # the parts are views, which keep more alive
 
 
 def _segment(
@@ -224,8 +221,7 @@ def _weighted_sums(
 ) -> tuple[Tensor, Tensor]:
     """Sums over j <= i of decay^(i-j) (q_i . k_j) v_j, continued from a state, and the state at the end.
 
-    Chunk after chunk would do. Here all chunks are one axis, and the states between them
-    come from a product with the matrix of decays.
+    All chunks are one axis, and the states between them come from a product with the matrix of decays.
     """
     if torch.compiler.is_compiling():  # for unflatten they could not prove that no length leaves a remainder
         q, k, v = (x.unfold(-2, chunk, chunk).mT for x in (q, k, v))
@@ -274,17 +270,13 @@ def _features(
     phi_q, phi_k = feature_map(wide_q), feature_map(wide_k)
     check_tensor(phi_q, "what feature_map makes", "elu_plus_one(x)")
     if phi_q.shape[:-1] != q.shape[:-1] or phi_q.dtype != wide_q.dtype:
-        raise ValueError(
-            f"feature_map makes {tuple(phi_q.shape)}, {phi_q.dtype} of {tuple(q.shape)}, {wide_q.dtype}; it must keep "
-            "the dtype and all axes but the last"
-        )
+        made = f"{tuple(phi_q.shape)}, {phi_q.dtype} of {tuple(q.shape)}, {wide_q.dtype}"
+        raise ValueError(f"feature_map makes {made}; it must keep the dtype and all axes but the last")
     if rotation is None:
         return phi_q, phi_k, phi_q, phi_k
     cos, sin, interleaved, denominator = rotation
     if 2 * cos.shape[-1] != phi_q.shape[-1]:
-        raise ValueError(
-            f"there are {phi_q.shape[-1]} features, and cos has {cos.shape[-1]} columns; it must have one for each two"
-        )
+        raise ValueError(f"there are {phi_q.shape[-1]} features, and {cos.shape[-1]} columns of cos; two share one")
     rotated = apply_rotary_pos_emb(phi_q, phi_k, cos, sin, interleaved=interleaved)
     return rotated + (rotated if denominator else (phi_q, phi_k))
 

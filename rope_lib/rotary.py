@@ -51,7 +51,7 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
     """Rotate queries and keys at the same positions: `apply_rotary_emb` of each, with its errors, which name q or k.
 
     Args:
-        q, k: (..., seq_len, head_dim); they may differ in the number of heads.
+        q, k: (..., seq_len, head_dim); they may differ in the number of heads, not in head_dim (ValueError).
         cos, sin, interleaved: as in `apply_rotary_emb`.
 
     Example:
@@ -63,13 +63,15 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
         (torch.Size([8, 6, 4]), torch.Size([2, 6, 4]))
     """
     check_rotation(cos, sin, interleaved, q=q, k=k)
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}; head_dim must agree (are heads split?)")
     return _rotate_heads((q, k), cos, sin, interleaved)
 
 
 def _rotate_heads(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     """Rotate the first dimensions of each head, as many as there are tables for, and pass the others through."""
     rotary_dim = 2 * cos.shape[-1]
-    if xs[0].shape[-1] == rotary_dim == xs[-1].shape[-1]:  # x alone, or q and k
+    if xs[0].shape[-1] == rotary_dim:
         return rotate(xs, cos, sin, interleaved)
     rotated = rotate(tuple(x[..., :rotary_dim] for x in xs), cos, sin, interleaved)
     return tuple(torch.cat((y, x[..., rotary_dim:]), dim=-1) for x, y in zip(xs, rotated, strict=True))
@@ -137,10 +139,8 @@ class RotaryEmbedding(nn.Module):
             inv_freq = inv_freq.to("cpu", copy=True)  # no buffer: .to(bfloat16) does not reach it
             falls = type(inv_freq) is not Tensor or (inv_freq.isfinite().all() and (inv_freq.diff() <= 0).all())
             if not falls:  # (a fake tensor has no values)
-                raise ValueError(
-                    f"inv_freq goes from {inv_freq[0]:g} to {inv_freq[-1]:g}; speeds must be finite and must not rise "
-                    "from pair to pair (are these wavelengths, or is the order reversed?)"
-                )
+                ends = f"{inv_freq[0]:g} to {inv_freq[-1]:g}"
+                raise ValueError(f"inv_freq goes from {ends}; it must be finite and not rise (wavelengths? reversed?)")
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
         self.base = base  # None if the speeds were given
         self._inv_freq = inv_freq

@@ -28,7 +28,7 @@ def attention(
         scale: None means 1 / sqrt(head_dim).
 
     Returns:
-        (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros.
+        (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros; so can one of NaN.
 
     Raises:
         TypeError: q, k and v are no dense tensors of one floating-point dtype, or bias is none; causal is neither True
@@ -115,14 +115,10 @@ def _check(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
     shapes = f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}"
     enough_axes = min(q.ndim, k.ndim, v.ndim) >= 3
     if not enough_axes or q.shape[-1] != k.shape[-1] or k.shape[:-1] != v.shape[:-1] or q.shape[:-3] != k.shape[:-3]:
-        raise ValueError(
-            f"{shapes}; needed are (..., heads, q_len, head_dim), (..., kv_heads, k_len, head_dim) and "
-            "(..., kv_heads, k_len, value_dim)"
-        )
+        needed = "(..., heads, q_len, head_dim), (..., kv_heads, k_len, head_dim) and (..., kv_heads, k_len, value_dim)"
+        raise ValueError(f"{shapes}; needed are {needed}")
     heads, kv_heads = q.shape[-3], k.shape[-3]
     if not kv_heads or heads % kv_heads:
         raise ValueError(f"{shapes}; heads, {heads}, must be a multiple of kv_heads, {kv_heads} (axes swapped?)")
     if causal and q.shape[-2] > k.shape[-2]:
-        raise ValueError(
-            f"{shapes}; causal attention needs at least as many keys as queries (cache lost, or axes swapped?)"
-        )
+        raise ValueError(f"{shapes}; causal queries must not outnumber the keys (cache lost, or axes swapped?)")

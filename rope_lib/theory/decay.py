@@ -43,7 +43,7 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
             conjugate of k_i, pair i as complex numbers.
 
     Raises:
-        ValueError: h is one number, or empty.
+        ValueError: h is one number, or empty, or its axes in front do not fit.
 
     Source: Su et al. 2021, equation 37.
 
@@ -52,8 +52,11 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
         tensor([3.], dtype=torch.float64)
     """
     check_tensor(h, "h", "torch.ones(64), one number for each pair")
-    if not h.ndim or not h.shape[-1]:
-        raise ValueError(f"h has shape {tuple(h.shape)}; it must be (..., N), one number for each pair")
+    check_positions(distances, "distances")
+    fit = all(n == m or 1 in (n, m) for n, m in zip(h.shape[-2::-1], distances.shape[::-1], strict=False))
+    if not h.ndim or not h.shape[-1] or not fit:
+        shapes = f"h has shape {tuple(h.shape)}, distances {tuple(distances.shape)}"
+        raise ValueError(f"{shapes}; h must be (..., N), one number for each pair, with axes in front that broadcast")
     h = h.to(torch.complex128 if h.is_complex() else torch.float64)
     steps = torch.cat((h, torch.zeros_like(h[..., :1])), dim=-1).diff().abs()
     pairs = h.shape[-1]
@@ -86,14 +89,11 @@ def cosine_sum_limit(distances: Tensor, *, base: float = 10000.0) -> Tensor:
 
     The limit is even in Delta, and 1 at 0. On the CPU, and made for plots, as mpmath takes one distance at a time.
 
-    Raises:
-        ModuleNotFoundError: mpmath is missing; it comes with sympy.
-
     Example:
         >>> cosine_sum_limit(torch.tensor([0, 100]))
         tensor([1.0000, 0.4368], dtype=torch.float64)
     """
-    from mpmath import ci, log  # only here: whoever does not ask for the limit does not need it
+    from mpmath import ci, log  # only here: it takes a while
 
     check_positions(distances, "distances")
     check_number(base, "base", above=1)

@@ -33,7 +33,7 @@ def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
     check_inv_freq(inv_freq)
     m = torch.as_tensor(position, dtype=torch.float64, device=inv_freq.device)
     if m.ndim:
-        raise ValueError(f"position has shape {tuple(m.shape)}; it must be one number (stack the matrices yourself)")
+        raise ValueError(f"position (or delta) has shape {tuple(m.shape)}; it must be one number (stack the matrices)")
     cos, sin = cos_sin(m, inv_freq, dtype=torch.float64)
     return torch.block_diag(*(torch.stack((c, -s, s, c)).view(2, 2) for c, s in zip(cos, sin, strict=True)))
 

@@ -55,10 +55,7 @@ def shaw_scores(q: Tensor, k: Tensor, table: Tensor, distances: Tensor) -> Tenso
     """
     _check_scores(q, k, distances, table=table)
     if table.ndim != 2 or table.shape[1] != q.shape[-1] or len(table) % 2 == 0:
-        raise ValueError(
-            f"table has shape {tuple(table.shape)}; it must be (2 reach + 1, {q.shape[-1]}), a vector for each clipped "
-            "distance -reach .. reach, the same for all heads"
-        )
+        raise ValueError(f"table has shape {tuple(table.shape)}; needed is (2 reach + 1, {q.shape[-1]}), for all heads")
     reach = len(table) // 2
     rows = (-distances.long()).clamp(-reach, reach) + reach
     return (q @ k.mT + _gather_distances(q @ table.mT, rows)) / math.sqrt(q.shape[-1])
@@ -89,16 +86,12 @@ def transformer_xl_scores(
     _check_scores(q, k, distances, table=table, content_bias=content_bias, position_bias=position_bias)
     for name, bias in (("content_bias", content_bias), ("position_bias", position_bias)):
         if bias.shape[-1:] != q.shape[-1:] or (bias.ndim > 1 and bias.shape[-2] != 1):  # else one per position
-            raise ValueError(
-                f"{name} has shape {tuple(bias.shape)}; it must be ({q.shape[-1]},), or (heads, 1, {q.shape[-1]})"
-            )
+            raise ValueError(f"{name} has shape {tuple(bias.shape)}; use ({q.shape[-1]},) or (heads, 1, {q.shape[-1]})")
     if table.ndim != 2 or table.shape[1] != q.shape[-1]:
         raise ValueError(f"table has shape {tuple(table.shape)}; it must be (distances, {q.shape[-1]})")
     distances = distances.long()
     if distances.numel() and distances.max() >= len(table):
-        raise ValueError(
-            f"distances reach {distances.max()}, but table has {len(table)} rows; it needs one per distance"
-        )
+        raise ValueError(f"distances reach {distances.max()}, but table has {len(table)} rows; each needs one")
     by_distance = _gather_distances((q + position_bias) @ table.mT, distances.clamp(min=0))
     return ((q + content_bias) @ k.mT + by_distance) / math.sqrt(q.shape[-1])
 
@@ -146,10 +139,8 @@ def deberta_scores(q: Tensor, k: Tensor, relative_q: Tensor, relative_k: Tensor,
     _check_scores(q, k, distances, relative_q=relative_q, relative_k=relative_k)
     reach, odd = divmod(len(relative_k), 2)
     if odd or not reach or relative_k.shape[1:] != q.shape[-1:] or relative_q.shape != relative_k.shape:
-        raise ValueError(
-            f"relative_q has shape {tuple(relative_q.shape)}, relative_k {tuple(relative_k.shape)}; both must be "
-            f"(2 reach, head_dim), here (2 reach, {q.shape[-1]})"
-        )
+        shapes = f"relative_q has shape {tuple(relative_q.shape)}, relative_k {tuple(relative_k.shape)}"
+        raise ValueError(f"{shapes}; both must be (2 reach, head_dim), here (2 reach, {q.shape[-1]})")
     distances = distances.long()
     by_query = _gather_distances(q @ relative_k.mT, (reach + distances).clamp(0, 2 * reach - 1))
     by_key = _gather_distances(k @ relative_q.mT, (reach - distances).clamp(0, 2 * reach - 1).mT).mT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Number
+
 import sympy as sp
 
 
@@ -39,6 +41,7 @@ def softmax(scores: sp.Matrix, *, causal: bool = False) -> sp.Matrix:
         [  1,   0],
         [1/2, 1/2]])
     """
+    scores = sp.Matrix(scores)
     powers = sp.Matrix(*scores.shape, lambda i, j: 0 if causal and j > i else sp.exp(scores[i, j]))
     return sp.Matrix(*scores.shape, lambda i, j: powers[i, j] / sum(powers[i, :]))
 
@@ -54,6 +57,7 @@ def proved(lhs, rhs) -> sp.Eq:
 
     Raises:
         NotProved: the difference did not reduce; the text gives a counter-example where one is found.
+        TypeError: a side is neither (a list, a tensor, an equation).
         ValueError: matrices of different shapes, or without entries.
 
     Example:
@@ -80,16 +84,24 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
         >>> refuted(x**2, x, at={x: 2})
         Ne(4, 2)
     """
-    left, right = (sp.simplify(sp.sympify(side).doit().subs(at)) for side in (lhs, rhs))
+    left, right = (sp.simplify(side.subs(at)) for side in _evaluated(lhs, rhs))
     if left.free_symbols | right.free_symbols:
-        raise AssertionError(f"no value given for {left.free_symbols | right.free_symbols}")
+        left_over = left.free_symbols | right.free_symbols
+        raise AssertionError(f"no value given for {left_over} at {at} (a string, or a symbol of other assumptions?)")
     if not any(abs(entry.evalf(30)) > 1e-20 for entry in _difference(left, right)):
         raise AssertionError(f"both sides are {left} at {at}: this point refutes nothing")
     return sp.Ne(left, right, evaluate=False)
 
 
+def _evaluated(lhs, rhs) -> list:
+    for name, side in (("lhs", lhs), ("rhs", rhs)):
+        if not isinstance(side, sp.Expr | sp.MatrixBase | Number):
+            raise TypeError(f"{name} is a {type(side).__name__}; it must be an expression or a matrix of sympy")
+    return [sp.sympify(side).doit() for side in (lhs, rhs)]
+
+
 def _difference(lhs, rhs) -> list[sp.Expr]:
-    lhs, rhs = sp.sympify(lhs).doit(), sp.sympify(rhs).doit()
+    lhs, rhs = _evaluated(lhs, rhs)
     shape, other = (getattr(side, "shape", ()) for side in (lhs, rhs))
     if shape != other:
         raise ValueError(f"lhs has shape {shape}, rhs {other}")
@@ -100,12 +112,11 @@ def _difference(lhs, rhs) -> list[sp.Expr]:
 
 def _is_zero(expr: sp.Expr) -> bool:
     """Try the cheapest reduction first. Only an exact zero counts; nothing here is numerical."""
-    reductions = (sp.expand, lambda e: sp.expand(sp.expand_trig(e.rewrite(sp.cos))), sp.simplify, _exponential_form)
+    reductions = (
+        *(sp.expand, lambda e: sp.expand(sp.expand_trig(e.rewrite(sp.cos))), sp.simplify),
+        lambda e: sp.simplify(sp.expand(sp.expand(e.rewrite(sp.exp), complex=True))),
+    )
     return any(reduce(expr) == 0 for reduce in reductions)
-
-
-def _exponential_form(expr: sp.Expr) -> sp.Expr:
-    return sp.simplify(sp.expand(sp.expand(expr.rewrite(sp.exp), complex=True)))
 
 
 def _counter_example(expr: sp.Expr) -> dict | None:

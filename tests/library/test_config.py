@@ -180,6 +180,7 @@ def test_a_ramp_without_width_is_a_step(beta, truncate):
 LONG = {"type": "longrope", "short_factor": [1, 1, 2, 4], "long_factor": [1, 2, 4, 8]}
 SHORT_SPEEDS, LONG_SPEEDS = [1, 0.1, 0.005, 0.00025], [1, 0.05, 0.0025, 0.000125]
 OF_512 = {"original_max_position_embeddings": 512}
+LLAMA3 = {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4} | OF_512
 EIGHT_FOLD = math.sqrt(1 + math.log(8) / math.log(512))
 
 
@@ -196,7 +197,6 @@ EIGHT_FOLD = math.sqrt(1 + math.log(8) / math.log(512))
         ({}, {"original_max_position_embeddings": 4096}, 4097, LONG_SPEEDS, 1),
         ({}, OF_512 | {"factor": 8.0}, None, SHORT_SPEEDS, EIGHT_FOLD),
         ({"max_position_embeddings": None}, OF_512 | {"factor": 8}, 9, SHORT_SPEEDS, EIGHT_FOLD),
-        ({}, {"original_max_position_embeddings": 8192}, None, SHORT_SPEEDS, 1),  # shorter than trained
         (OF_512, {"attention_factor": 1.25}, None, SHORT_SPEEDS, 1.25),
         (OF_512 | {"rope_theta": 16}, {}, 4096, [1, 1 / 4, 1 / 16, 1 / 64], EIGHT_FOLD),
     ],
@@ -213,7 +213,7 @@ def test_longrope_has_factors_for_short_and_for_long_texts(changes, rope, seq_le
 )  # 3 seq_len / 4096 - 2
 @pytest.mark.parametrize("length", ["max_position_embeddings", "n_positions"])
 def test_dynamic_speeds_fall_beyond_the_trained_length(seq_len, stretch, length):
-    rope = {"type": "dynamic", "factor": 3.0, "original_max_position_embeddings": 2048}  # not used, as in transformers
+    rope = {"type": "dynamic", "factor": 3.0, "original_max_position_embeddings": 4096}  # the same length, or none
     config = {"head_dim": 8, length: 4096, "rope_theta": 500.0, "rope_scaling": rope}
     inv_freq, attention_factor = frequencies_from_config(config, seq_len=seq_len)
     torch.testing.assert_close(inv_freq, inverse_frequencies(8, base=500 * stretch ** (8 / 6)), rtol=1e-12, atol=0)
@@ -336,7 +336,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
             "rope_type is 'yarn', and config has no max_position_embeddings",
         ),
         *(
-            ({"rope_scaling": entry}, None, "original_max_position_embeddings is missing: the length of the training")
+            ({"rope_scaling": entry}, None, "and the trained length, original_max_position_embeddings, is missing")
             for entry in ({"type": "yarn", "factor": 2}, {"type": "yarn"}, LONG)
         ),
         (
@@ -344,7 +344,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
             None,
             "rope_type is 'longrope', and config has no max_position_embeddings",
         ),
-        ({"hidden_size": None}, None, "no head_dim, nor hidden_size and num_attention_heads: does the model rotate"),
+        ({"hidden_size": None}, None, "no head_dim, nor hidden_size and num_attention_heads; AutoConfig"),
         ({"num_attention_heads": None}, None, "(no head_dim, nor hidden_size|num_attention_heads is 0; .* at least 1)"),
         ({"num_attention_heads": 0}, None, "(no head_dim, nor hidden_size|num_attention_heads is 0; .* at least 1)"),
         ({"partial_rotary_factor": 0.4}, None, r"rotary_dim \(head_dim times partial_rotary_factor\) is 3; .* even"),
@@ -378,8 +378,8 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"theta": 1e6}, None, "config has theta, not known here"),
         ({"alibi": True}, None, r"config is of a model without rotation \(alibi: True, rotary: True, .*: None\)"),
         ({"rope_scaling": {"type": "dynamic", "factor": 2, "alpha": 1000.0}}, None, r"not known here: \['alpha'\]"),
-        ({"rope_scaling": {"type": "dynamic", "factor": 0}}, None, "factor is 0; it must be a finite number above 0"),
-        ({"rope_scaling": YARN | {"factor": 0}}, None, "factor is 0; it must be a finite number above 0"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 0}}, None, "^factor, a ratio of lengths, is 0; .* above 0"),
+        ({"rope_scaling": YARN | {"factor": 0}}, None, "^factor, a ratio of lengths, is 0; .* above 0"),
         ({"factor": 8.0}, None, "config has factor, not known here"),
         ({"use_dynamic_ntk": True}, None, "config has use_dynamic_ntk, not known here"),
         ({"patch_size": 16}, None, "rows and columns .Qwen2-VL's: axial_cos_sin"),
@@ -402,11 +402,43 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"mla_use_nope": True}, None, "config has mla_use_nope, not known here"),
         *(
             (
-                {"rope_scaling": YARN | {"factor": None}, "max_position_embeddings": longest},
+                {"rope_scaling": entry, "max_position_embeddings": longest},
                 None,
-                f"rope_type is 'yarn' without factor, and {longest} over 512 tokens stretch nothing",
+                rf"max_.* {longest}, original_max_position_embeddings \(swapped\?\) is 512; .*{needed}$",
             )
-            for longest in (512, 511)
+            for entry, longest, needed in (
+                (YARN | {"factor": None}, 512, "of at most 511"),
+                (YARN | {"factor": None}, 511, "of at most 510"),
+                (YARN, 511, "of at most 511"),
+                (LONG | OF_512, 511, "of at most 511"),
+                (LLAMA3, 511, "of at most 511"),
+                ({"rope_type": "dynamic", "factor": 2.0} | OF_512, 511, "of at least 511 and of at most 511"),
+                ({"rope_type": "dynamic", "factor": 2.0} | OF_512, 513, "of at least 513 and of at most 513"),
+            )
+        ),
+        *(
+            ({"rope_scaling": entry | {"factor": 4096}}, None, "^factor, a ratio of lengths, is 4096; .* most 4095$")
+            for entry in ({"type": "linear"}, {"type": "dynamic"}, YARN, LONG | OF_512, LLAMA3)
+        ),
+        *(
+            ({"rope_scaling": {"mrope_section": sections}}, None, "mrope_section is .*; .* adds up to 4$")
+            for sections in ([2, 2, 4], [1, 1, 1], [], 4, "4", ["4"], [2.0, 2.0])
+        ),
+        *(
+            ({name: {other: YARN}}, None, f"rope_scaling holds {other}; take out one")
+            for name in ("rope_scaling", "rope_parameters")
+            for other in ("rope_scaling", "rope_parameters")
+        ),
+        *(
+            (entry, None, r"not known here: .* \(of rope_scaling\? Hand over all around it\)$")
+            for entry in ({"rope_type": "default"}, {"type": "linear", "factor": 2.0})
+        ),
+        ({"theta": 5e5}, None, "config has theta, not known here: the speeds could depend on it$"),
+        ({"spatial_patch_size": 14}, None, "config has patch_size"),
+        (
+            {"rope_theta": None, "rope_parameters": {"a": {"rope_theta": 5e5}, "b": {"rope_type": "default"}}},
+            "b",
+            "config has no rope_theta",
         ),
         ({"base": 5e5}, None, "config has base, not known here"),
         ({"rotate_dim": 4}, None, "config has rotate_dim, not known here"),

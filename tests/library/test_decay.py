@@ -202,7 +202,9 @@ def test_errors():
     with pytest.raises(ValueError, match=r"^base is 1;"):
         cosine_sum_limit(torch.arange(3), base=1)
     for shape in ((), (0,), (3, 0)):
-        with pytest.raises(ValueError, match=r"^h has shape \(.*\); it must be \(..., N\), one number for each pair"):
+        with pytest.raises(
+            ValueError, match=r"^h has shape \(.*\), distances \(3,\); h must be \(..., N\), one number for each pair"
+        ):
             abel_bound(torch.zeros(shape), torch.arange(3))
 
 

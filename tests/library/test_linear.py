@@ -444,9 +444,9 @@ def all_ways(q, k, v, **settings):
         (
             {"rotation": rotation(False, torch.arange(37), 4)},
             ValueError,
-            "^there are 6 features, and cos has 2 columns; it must have one for each two",
+            "^there are 6 features, and 2 columns of cos; two share one$",
         ),
-        ({"rotation": rotation(False, torch.arange(37), 8)}, ValueError, "^there are 6 features, and cos has 4 col"),
+        ({"rotation": rotation(False, torch.arange(37), 8)}, ValueError, "^there are 6 features, and 4 columns of cos"),
         (
             {"rotation": rotation(False, torch.arange(37), interleaved=None)},
             TypeError,

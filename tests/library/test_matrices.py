@@ -80,14 +80,14 @@ def test_matrices_live_where_the_speeds_live(device):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: rotation_matrix(torch.arange(3), inverse_frequencies(4)), ValueError, r"position has shape \(3,\)"),
-        (lambda: rotation_matrix(torch.tensor([1]), inverse_frequencies(4)), ValueError, r"position has shape \(1,\)"),
+        (lambda: rotation_matrix(torch.arange(3), inverse_frequencies(4)), ValueError, r"has shape \(3,\)"),
+        (lambda: rotation_matrix(torch.tensor([1]), inverse_frequencies(4)), ValueError, r"has shape \(1,\)"),
         (lambda: rotation_matrix([1, 2], inverse_frequencies(4)), ValueError, "it must be one number"),
         (lambda: rotation_matrix(inverse_frequencies(4), 1), TypeError, "inv_freq is a int; it must be a tensor"),
         (lambda: rotation_matrix(1, 8), TypeError, "is it the base, or the dimension"),
         (lambda: rotation_matrix(1, inverse_frequencies(4).float()), TypeError, "inv_freq has dtype torch.float32"),
         (lambda: rotation_matrix(1, inverse_frequencies(4)[None]), ValueError, r"inv_freq has shape \(1, 2\)"),
-        (lambda: shift_matrix(torch.arange(3), 4), ValueError, r"position has shape \(3,\); it must be one number"),
+        (lambda: shift_matrix(torch.arange(3), 4), ValueError, r"has shape \(3,\); it must be one number"),
         (lambda: shift_matrix(1, 5), ValueError, "^dim is 5; it must be positive and even"),
         (lambda: shift_matrix(1, -2), ValueError, "^dim is -2"),
         (lambda: shift_matrix(1, 4.0), TypeError, "^dim is 4.0; it must be an int"),

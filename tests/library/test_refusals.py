@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import sympy
 import torch
 
 from rope_lib import (
@@ -12,6 +13,7 @@ from rope_lib import (
     cos_sin,
     default_device,
     frequencies_from_config,
+    half_split_to_interleaved,
     interleaved_to_half_split,
     inverse_frequencies,
     scaling,
@@ -19,7 +21,7 @@ from rope_lib import (
     softmax,
 )
 from rope_lib.linear import Rotation, linear_attention, linear_attention_step
-from rope_lib.theory import relative
+from rope_lib.theory import relative, symbolic
 from rope_lib.theory.decay import abel_bound
 from rope_lib.theory.matrices import shift_matrix
 
@@ -48,7 +50,7 @@ REFUSED = {
     ),
     "reversed speeds": (
         lambda: RotaryEmbedding(8, interleaved=True, inv_freq=SPEEDS.flip(0)),
-        ValueError, "inv_freq goes from 0.001 to 1; .* must not rise .*reversed",
+        ValueError, "inv_freq goes from 0.001 to 1; .* finite and not rise .*reversed",
     ),
     "wavelengths": (
         lambda: RotaryEmbedding(8, interleaved=True, inv_freq=6.283 / SPEEDS),
@@ -56,7 +58,7 @@ REFUSED = {
     ),
     "NaN for a speed": (
         lambda: RotaryEmbedding(8, interleaved=True, inv_freq=SPEEDS * torch.tensor([1, 1, float("nan"), 1])),
-        ValueError, "speeds must be finite",
+        ValueError, "it must be finite",
     ),
     "neither size nor speeds": (
         lambda: RotaryEmbedding(interleaved=True),
@@ -69,6 +71,37 @@ REFUSED = {
     "heads that were not split": (
         lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X.repeat(1, 1, 2), X, positions=torch.arange(6)),
         ValueError, r"q has shape \(2, 6, 16\); its last axis must be head_dim, 8 .*split",
+    ),
+    "heads that were not split, of which keys have fewer": (
+        lambda: RotaryEmbedding(8, interleaved=True)(X.repeat(1, 1, 4), X.repeat(1, 1, 2), positions=torch.arange(6)),
+        ValueError, r"^q has shape \(2, 6, 32\), k \(2, 6, 16\); head_dim must agree .*split",
+    ),
+    "weights of four bits": (
+        lambda: interleaved_to_half_split(torch.zeros(64, 1, dtype=torch.uint8), head_dim=8, dim=0),
+        TypeError, "^x has dtype torch.uint8, as packed weights have; reorder them before",
+    ),
+    "weights of four bits, eight in one": (
+        lambda: half_split_to_interleaved(torch.zeros(64, 8, dtype=torch.int32), head_dim=8, dim=1),
+        TypeError, "^x has dtype torch.int32, as packed weights have",
+    ),
+    "a length that is not whole": (
+        lambda: frequencies_from_config(
+            LLAMA | {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8.192}}
+        ),
+        TypeError, "^original_max_position_embeddings is 8.192; it must be an int",
+    ),
+    "a list in the place of a claim": (
+        lambda: symbolic.proved([[1, 0]], sympy.eye(1)), TypeError, "^lhs is a list; it must be an expression",
+    ),
+    "a table in the place of a claim": (
+        lambda: symbolic.proved(sympy.eye(2), torch.eye(2)), TypeError, "^rhs is a Tensor; it must be an expression",
+    ),
+    "an equation in the place of a claim": (
+        lambda: symbolic.refuted(sympy.Eq(sympy.Symbol("x"), 1), True, at={}), TypeError, "^lhs is a Equality; it must",
+    ),
+    "more shapes of h than distances": (
+        lambda: abel_bound(torch.ones(5, 4), torch.arange(100)),
+        ValueError, r"^h has shape \(5, 4\), distances \(100,\); .* axes in front that broadcast",
     ),
     "tables for a longer text": (
         lambda: RotaryEmbedding(8, interleaved=True)(X, X, positions=torch.arange(4096)),
@@ -114,7 +147,7 @@ REFUSED = {
         lambda: frequencies_from_config(
             LLAMA | {"max_position_embeddings": "2048", "rope_scaling": {"type": "dynamic", "factor": 2.0}}
         ),
-        TypeError, "^max_position_embeddings is '2048'; it must be a number",
+        TypeError, "^max_position_embeddings is '2048'; it must be an int",
     ),
     "no scaling, in quotes": (
         lambda: frequencies_from_config(LLAMA | {"rope_scaling": ""}), TypeError, "rope_scaling is ''",
@@ -293,7 +326,7 @@ REFUSED = {
     ),
     "a bias for each position": (
         lambda: relative.transformer_xl_scores(X, X, torch.ones(6, 8), X, X[0, 0], STEPS),
-        ValueError, r"content_bias has shape \(2, 6, 8\); it must be \(8,\), or \(heads, 1, 8\)",
+        ValueError, r"content_bias has shape \(2, 6, 8\); use \(8,\) or \(heads, 1, 8\)",
     ),
     "tables without an axis": (
         lambda: linear_attention(X, X, X, causal=True, rotation=Rotation(*SPEEDS[:2], True, True)),
@@ -309,11 +342,11 @@ REFUSED = {
     ),
     "speeds without end": (
         lambda: RotaryEmbedding(interleaved=True, inv_freq=torch.tensor([float("inf")]).double()),
-        ValueError, "inv_freq goes from inf to inf; speeds must be finite",
+        ValueError, "inv_freq goes from inf to inf; it must be finite",
     ),
     "speeds that begin without end": (
         lambda: RotaryEmbedding(interleaved=True, inv_freq=torch.tensor([float("inf"), 1.0]).double()),
-        ValueError, "inv_freq goes from inf to 1; speeds must be finite",
+        ValueError, "inv_freq goes from inf to 1; it must be finite",
     ),
     "one position without an axis": (
         lambda: RotaryEmbedding(8, interleaved=True)(X[:, :1], X[:, :1], positions=torch.tensor(5)),

@@ -243,7 +243,7 @@ Q, K, T = torch.zeros(M, DIM), torch.zeros(N, DIM), torch.zeros(9, DIM)
     [
         (
             lambda: relative.shaw_scores(Q, K, torch.zeros(4, DIM), DISTANCES),
-            r"^table has shape \(4, 4\); it must be \(2 reach \+ 1, 4\)",
+            r"^table has shape \(4, 4\); needed is \(2 reach \+ 1, 4\)",
         ),
         (lambda: relative.shaw_scores(Q, K, torch.zeros(5, 3), DISTANCES), r"^table has shape \(5, 3\)"),
         (lambda: relative.shaw_scores(Q, K, torch.zeros(5, DIM, DIM), DISTANCES), r"^table has shape \(5, 4, 4\)"),
@@ -255,17 +255,17 @@ Q, K, T = torch.zeros(M, DIM), torch.zeros(N, DIM), torch.zeros(9, DIM)
         ),
         (
             lambda: relative.transformer_xl_scores(Q, K, T[:3], Q[0], Q[0], DISTANCES),
-            "^distances reach 8, but table has 3 rows; it needs one per distance",
+            "^distances reach 8, but table has 3 rows; each needs one",
         ),
         (lambda: relative.transformer_xl_scores(Q, K, T[:8], Q[0], Q[0], DISTANCES), "^distances reach 8, but table"),
         (lambda: relative.transformer_xl_scores(Q, K, T, Q[0], Q[0], DISTANCES.T), r"distances \(9, 7\); they must be"),
         (
             lambda: relative.transformer_xl_scores(Q, K, T, Q[0, :1], Q[0], DISTANCES),
-            r"^content_bias has shape \(1,\); it must be \(4,\), or \(heads, 1, 4\)",
+            r"^content_bias has shape \(1,\); use \(4,\) or \(heads, 1, 4\)",
         ),
         (
             lambda: relative.transformer_xl_scores(Q, K, T, Q[0], Q, DISTANCES),
-            r"^position_bias has shape \(7, 4\); it must be \(4,\), or \(heads, 1, 4\)",
+            r"^position_bias has shape \(7, 4\); use \(4,\) or \(heads, 1, 4\)",
         ),
         (lambda: relative.tupe_scores(Q, K, K, K), r"^position_q has shape \(9, 4\) for q \(7, 4\)"),
         (lambda: relative.tupe_scores(Q, K, Q, Q), r"position_k \(7, 4\) for k \(9, 4\)"),

@@ -141,14 +141,12 @@ def test_a_pair_is_rotated_like_two(interleaved, dtypes, generator):
 
 
 @layouts
-def test_heads_of_queries_and_keys_may_differ_in_length(interleaved, generator):
+def test_heads_of_queries_and_keys_have_one_length(interleaved, generator):
+    """No score could be made of them; heads that were never split, of which keys have fewer, look like this."""
     long, short = normal(generator, 2, 5, 12), normal(generator, 1, 5, 8)
-    tables_of_eight = tables(torch.arange(5), 8)
     for q, k in ((long, short), (short, long), (long, long[..., :10])):
-        pair = apply_rotary_pos_emb(q, k, *tables_of_eight, interleaved=interleaved)
-        for got, x in zip(pair, (q, k), strict=True):
-            exact = by_loops(x[..., :8], torch.arange(5), interleaved=interleaved)
-            torch.testing.assert_close(got, torch.cat((exact, x[..., 8:]), dim=-1), rtol=0, atol=1e-14)
+        with pytest.raises(ValueError, match=r"^q has shape .*, k .*; head_dim must agree"):
+            apply_rotary_pos_emb(q, k, *tables(torch.arange(5), 8), interleaved=interleaved)
 
 
 @layouts
@@ -334,10 +332,10 @@ OUTER = [t.expand(2, 4, 8, 8) for t in (COS, SIN)]
         (X, COS[:, :0], SIN[:, :0], ValueError, "cos has 0 columns"),
         (X, COS.expand(2, 8, 8), SIN.expand(2, 8, 8), ValueError, r"batch could be taken for heads.*unsqueeze\(-3\)"),
         (X[0], *OUTER, ValueError, "x has 3 axes and cos 4; cos needs 2 or 3"),
-        (X, COS.expand(3, 1, 8, 8), SIN.expand(3, 1, 8, 8), ValueError, r"cos \(3, 1, 8, 8\); each leading axis of"),
-        (X, COS.expand(2, 3, 8, 8), SIN.expand(2, 3, 8, 8), ValueError, "must be 1 or equal to that of x"),
-        (X[0], COS.expand(3, 8, 8), SIN.expand(3, 8, 8), ValueError, r"\(4, 8, 16\), cos \(3, 8, 8\); each leading"),
-        (X[:1], *OUTER, ValueError, r"x has shape \(1, 4, 8, 16\), cos \(2, 4, 8, 8\); each leading axis"),
+        (X, COS.expand(3, 1, 8, 8), SIN.expand(3, 1, 8, 8), ValueError, r"cos \(3, 1, 8, 8\); front axes of"),
+        (X, COS.expand(2, 3, 8, 8), SIN.expand(2, 3, 8, 8), ValueError, "must be 1 or equal$"),
+        (X[0], COS.expand(3, 8, 8), SIN.expand(3, 8, 8), ValueError, r"\(4, 8, 16\), cos \(3, 8, 8\); front axes"),
+        (X[:1], *OUTER, ValueError, r"x has shape \(1, 4, 8, 16\), cos \(2, 4, 8, 8\); front axes"),
         (X, COS, SIN[:, :4], ValueError, r"shapes and dtypes \(8, 8\), torch.float32 and \(8, 4\), torch.float32"),
         (X, OUTER[0], SIN.expand(1, 1, 8, 8), ValueError, r"\(2, 4, 8, 8\), torch.float32 and \(1, 1, 8, 8\)"),
         (X, COS, SIN.double(), ValueError, r"\(8, 8\), torch.float32 and \(8, 8\), torch.float64; they must be equal"),
