@@ -617,7 +617,7 @@ def test_a_code_that_does_not_rotate_is_named(name):
         ("dots3_note_audio_encoder", 0.5),
         ("gpt_neox stablelm qwen3_next qwen3_5_text qwen3_5_moe_text", 0.25),
         ("bamba glm glm4 glm4_moe glm4v_moe glm4v_moe_text nemotron persimmon phi recurrent_gemma", 0.5),
-        ("moonshine moonshine_streaming musicflamingo neomme", None),
+        ("minimax_m3_vl_text moonshine moonshine_streaming musicflamingo neomme", None),
         ("llama qwen2 cohere one_of_tomorrow", 1),
     ],
 )
