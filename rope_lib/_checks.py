@@ -28,11 +28,12 @@ def check_number(x: float, name: str, *, above: float = -inf, at_least: float = 
     return float(value)
 
 
-def check_int(n: int, name: str, *, at_least: float = -inf) -> None:
+def check_int(n: int, name: str, *, at_least: float = -inf) -> int:
     """Require a whole number: no truth value, no float."""
     if isinstance(n, bool) or not isinstance(n, Integral):
         raise TypeError(f"{name} is {n!r}; it must be an int")
     check_number(n, name, at_least=at_least)
+    return n
 
 
 def check_dim(dim: int, name: str) -> int:
@@ -104,7 +105,7 @@ def check_inv_freq(inv_freq: Tensor) -> None:
     if inv_freq.dtype != torch.float64:
         raise TypeError(
             f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64 "
-            "(was the module cast with .to(...), or the table made in float32?)"
+            "(was the module cast with .to(...), or the table made in float32? Or are these positions?)"
         )
     if inv_freq.ndim != 1:
         raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")

@@ -34,7 +34,7 @@ SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct")
 SIZES = ("head_dim", "hidden_size", "num_attention_heads", "max_position_embeddings")
 OTHERS = (  # with "rope" or "rotary" in them, that a configuration may have; a further one could change speeds
     *("rope_parameters", "rope_scaling", "rotary_dim", "qk_rope_head_dim", "rotary", "rope_interleave"),
-    *("rope_interleaved", "no_rope_layers", "no_rope_layer_interval", "qk_nope_head_dim", "alibi"),
+    *("rope_interleaved", "no_rope_layers", "no_rope_layer_interval", "qk_nope_head_dim", "alibi", "use_mrope"),
 )
 SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a partial_rotary_factor that the file lacks
     **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 0.25),
@@ -68,7 +68,7 @@ DIVIDES = {  # those that take width over heads, too, and perhaps another base
 }  # fmt: skip
 HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
 PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config", "talker_config")
-NO_ROTATION = ("learned", "alibi", "nope", "relative_key", "relative_key_query")  # "absolute" stands beside it, too
+ROTATIONS = (None, "rope", "rotary", "default")  # "absolute" stands beside them, too
 SAYS_MORE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
 UNKNOWN = f"What the class of {{!r}} takes is not known here: add it to config ({SAYS_MORE})"
 
@@ -83,11 +83,11 @@ def frequencies_from_config(
     partial_rotary_factor; max_position_embeddings, original_max_position_embeddings; older names of these (rotary_pct,
     n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, OLMo 3, ModernBERT). Any other name with
     "rope", "nope", "rotary" or "theta" in it is an error, since the speeds could depend on it. What is null is missing.
-    A missing base is 10000 and a missing head_dim hidden_size over num_attention_heads, unless model_type names a class
-    that may take something else: an error, as is a missing scaling where the class has one (gpt-oss ...). A missing
-    partial_rotary_factor is 1, or that of the class (GLM, Phi ...), a missing factor of yarn or longrope the ratio of
-    max_position_embeddings to the original ones. Entries that contradict each other are errors, also
-    an original length above the new one, but that of a layer_type wins.
+    A missing base is 10000, but not beside rope_parameters, and a missing head_dim hidden_size over
+    num_attention_heads, unless model_type names a class that may take something else: an error, as is a missing scaling
+    where the class has one (gpt-oss ...). A missing partial_rotary_factor is 1, or that of the class (GLM, Phi ...), a
+    missing factor of yarn or longrope the ratio of max_position_embeddings to the original ones. Entries that
+    contradict each other are errors, also an original length above the new one, but that of a layer_type wins.
 
     What few configurations say: the layout of the pairs, which is in the code that the weights were trained with
     (DeepSeek's `rope_interleave: true` means interleaved), and which layers do not rotate: `no_rope_layers` of Llama 4
@@ -120,11 +120,11 @@ def frequencies_from_config(
     """
     if not isinstance(config, Mapping):
         raise TypeError(f"config is a {type(config).__name__}; it must be a dict: json.load(...), or config.to_dict()")
-    config = _without_nulls(config)
+    config = {name: value for name, value in _without_nulls(config).items() if value != {}}
     alibi, rotary, code = config.get("alibi", False), config.get("rotary", True), config.get("position_embedding_type")
     check_flag(alibi, "alibi")
     check_flag(rotary, "rotary")
-    other = code in NO_ROTATION or (code == "absolute" and {*BASES, "rope_parameters"}.isdisjoint(config))
+    other = code not in ROTATIONS and (code != "absolute" or {*BASES, "rope_parameters"}.isdisjoint(config))
     if alibi or not rotary or other:
         said = f"alibi: {alibi}, rotary: {rotary}, position_embedding_type: {code!r}"
         raise ValueError(f"config is of a model without rotation ({said})")
@@ -190,11 +190,11 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
 
 def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_type: str | None) -> dict[str, Any]:
     """The length of the model, that of the training before it was stretched, and what follows from them."""
-    if kind in ("default", "proportional"):
-        return {}
     longest = _settled(rope, config, ("max_position_embeddings", "n_positions"), layer_type)
-    usual = longest if kind == "dynamic" else None
+    usual = longest if kind in ("default", "dynamic") else None
     original = _settled(rope, config, ("original_max_position_embeddings",), layer_type, default=usual)
+    if kind == "proportional" or (kind == "default" and (longest is None or original == longest)):
+        return {}
     for name, length in (("max_position_embeddings", longest), ("original_max_position_embeddings", original)):
         if length is not None:
             check_int(length, name, at_least=1)
@@ -207,9 +207,9 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
     if original is None:
         raise ValueError(f"rope_type is {kind!r}, and the trained length, original_max_position_embeddings, is missing")
     if longest is not None:  # the new length, but that of the training for "dynamic"
-        least, most = longest if kind == "dynamic" else 1, longest - (kind == "yarn" and "factor" not in rope)
-        name = f"rope_type is {kind!r}, max_position_embeddings {longest}, original_max_position_embeddings (swapped?)"
-        check_number(original, name, at_least=least, at_most=most)
+        least, most = longest if usual else 1, longest - (kind == "yarn" and "factor" not in rope)
+        both = f"rope_type is {kind!r}, max_position_embeddings {longest}, original_max_position_embeddings"
+        check_number(original, f"{both} (swapped, cut, or a scaling taken out?)", at_least=least, at_most=most)
     return {
         "max_position_embeddings": longest,
         "original_max_position_embeddings": original,
@@ -221,7 +221,7 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
 
 def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
     """The entries that speak of the rotation alone; for models whose layers differ, those of one type."""
-    given = _only({name: value for name, value in config.items() if value != {}}, "rope_parameters", "rope_scaling")
+    given = _only(config, "rope_parameters", "rope_scaling")
     if not isinstance(given, Mapping | None):
         raise TypeError(f"rope_scaling is {given!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
     rope, kind = _without_nulls(given or {}), config.get("model_type", "")
@@ -234,10 +234,10 @@ def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
         raise ValueError(f"rope_scaling holds {', '.join(nested)}; take out one of the two dictionaries")
     layers = nested or _flat(config, rope)
     entry = _without_nulls(layers.get(layer_type, next(iter(layers.values()))))
-    no_base = {*BASES}.isdisjoint(config | entry) and (kind not in PLAIN or {*BASES} & set().union(*nested.values()))
+    no_base = {*BASES}.isdisjoint(config | entry) and (kind not in PLAIN or {"rope_parameters", "n_heads"} & {*config})
     stretched = kind in STRETCHED and not rope
     if stretched or no_base or (kind in TWO_BASES and None in layers):
-        missing = "rope_parameters" if stretched else "rope_theta" if no_base else "rope_local_base_freq"
+        missing = "rope_scaling" if stretched else "rope_theta" if no_base else "rope_local_base_freq"
         raise ValueError(f"config has no {missing}: does the model rotate? {UNKNOWN.format(kind)}")
     if layer_type not in layers:
         raise ValueError(f"layer_type is {layer_type!r}; for this model it must be {' or '.join(map(repr, layers))}")
@@ -257,9 +257,8 @@ def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
     if any("patch_size" in str(name) for name in config):
         raise ValueError("config has patch_size: places in an image have rows and columns (Qwen2-VL's: axial_cos_sin)")
     if strange:
-        alone = " (of rope_scaling? Hand over all around it)" if {"rope_type", "factor"} & strange else ""
         names = ", ".join(sorted(map(str, strange)))
-        raise ValueError(f"config has {names}, not known here: the speeds could depend on it{alone}")
+        raise ValueError(f"config has {names}, not known here: the speeds could depend on it (rope_scaling alone?)")
     local = _only(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
     return {None: rope} if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
 
@@ -274,7 +273,8 @@ def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
     rotary_dim = config.get("rotary_dim", 64 if config.get("model_type") in ("gptj", "codegen") else None)
     if rotary_dim is None:
         return check_dim(by_share, "rotary_dim (head_dim times partial_rotary_factor)")
-    if check_dim(rotary_dim, "rotary_dim") > head_dim or (share != 1 and rotary_dim != by_share):
+    wrong = rotary_dim != by_share and (share != 1 or {*SHARES} & {*config})
+    if check_dim(rotary_dim, "rotary_dim") > head_dim or wrong:
         raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
     return rotary_dim
 
@@ -296,6 +296,8 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
             raise ValueError(f"config has no head_dim, nor hidden_size and num_attention_heads; {SAYS_MORE}")
         check_int(width, "hidden_size", at_least=1)
         check_int(heads, "num_attention_heads", at_least=1)
+        if heads % check_int(config.get("num_key_value_heads", 1), "num_key_value_heads", at_least=1):
+            raise ValueError(f"num_attention_heads is {heads}, no multiple of num_key_value_heads (is it of one rank?)")
         if config.get("model_type", "") not in PLAIN | DIVIDES:
             raise ValueError(f"config has no head_dim: is it {width}/{heads}? {UNKNOWN.format(config['model_type'])}")
         head_dim = width / heads if width % heads else width // heads
@@ -305,7 +307,7 @@ def _head_dim(config: dict, layer_type: str | None) -> int:
 
 def _speaks_of_it(name: object) -> bool:
     return name in ("factor", "base", "d_head", "head_size", "attention_head_size") or any(
-        word in str(name).lower() for word in ("rope", "nope", "rota", "partial", "theta", "alibi", "ntk")
+        word in str(name).lower() for word in ("rope", "nope", "rota", "pos_emb", "partial", "theta", "alibi", "ntk")
     )
 
 
@@ -313,7 +315,7 @@ def _settled(rope: dict, config: dict, names: tuple[str, ...], layer_type: str |
     """What the rotation's own entries say, or else the others; where layers are alike, both must agree."""
     inner = _only(rope, *names)
     outer = _only(config, *names) if inner is None or layer_type is None else None
-    if None not in (inner, outer) and inner != outer != 1:  # a share of 1 is what some classes write for all
+    if None not in (inner, outer) and inner != outer:
         raise ValueError(f"{names[0]} is {inner} and {outer}; take out the one not meant")
     return next((value for value in (inner, outer) if value is not None), default)
 

@@ -87,9 +87,8 @@ def linear_attention(
         causal: position i sees positions up to i only (but NaN or infinity reach earlier ones: 0 times it is NaN).
         rotation: None for none; else its tables turn all features.
         decay: a number in (0, 1], per step and for all heads; causal only.
-        feature_map: phi, applied to each position alone (of several together it would depend on chunk_size), without
-            writing into its argument, half precision as float32. Features that can be zero or negative can have a
-            denominator of zero: NaN or infinity then.
+        feature_map: phi, applied to each position alone (of several together it would depend on chunk_size), half
+            precision as float32. Where features can be zero or negative, so can the denominator: NaN or infinity.
         chunk_size: tokens that are treated at once. It changes speed and rounding, not the result.
 
     Returns:
@@ -180,12 +179,11 @@ def _causal(
     for size, q_part, k_part, v_part, *tables in zip(sizes, *(x.split(sizes, dim=-2) for x in tensors), strict=True):
         turn = rotation and Rotation(*tables, *rotation[2:])
         output, state = _segment(state, q_part, k_part, v_part, turn, decay, feature_map, chunk_size)
-        if len(sizes) > 1 and result is None and not output.requires_grad:  # at once where they belong: half the memory
+        if len(sizes) > 1 and result is None and not (output.requires_grad or torch.jit.is_tracing()):  # less memory
             result = output.new_empty(*output.shape[:-2], length, output.shape[-1])
         outputs.append(output if result is None else result.narrow(-2, end, size).copy_(output))
         end += size
-    if result is None:
-        result = torch.cat(outputs, dim=-2) if len(sizes) > 1 else outputs[0]
+    result = (torch.cat(outputs, dim=-2) if len(sizes) > 1 else outputs[0]) if result is None else result
     return result, State(*(part.clone() for part in state))  # the parts are views, which keep more alive
 
 
@@ -198,11 +196,8 @@ def _segment(
     shapes = (*phi_k.shape[:-2], phi_k.shape[-1], v.shape[-1]), (*phi_k.shape[:-2], phi_k.shape[-1])
     if state is None:
         state = State(*(phi_k.new_zeros(shape) for shape in shapes))
-    elif tuple(part.shape for part in state) != shapes:
-        raise ValueError(
-            f"state has shapes {tuple(state.values.shape)} and {tuple(state.normalizer.shape)}; for these tokens they "
-            f"must be {shapes[0]} and {shapes[1]} (is it the state of another batch?)"
-        )
+    elif (given := tuple(tuple(part.shape) for part in state)) != shapes:
+        raise ValueError(f"state has shapes {given}; for these tokens they must be {shapes} (that of another batch?)")
     compiling = torch.compiler.is_compiling()
     chunk = chunk_size if compiling or q.shape[-2] % chunk_size == 0 else q.shape[-2]
     weighted_sums = _sums_of_any_length if compiling else _weighted_sums
@@ -266,7 +261,7 @@ def _features(
     q: Tensor, k: Tensor, rotation: Rotation | None, feature_map: Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Features of q and k for the numerator, and for the denominator."""
-    wide_q, wide_k = widened(q), widened(k)
+    wide_q, wide_k = (widened(x) if feature_map is elu_plus_one else widened(x).clone() for x in (q, k))  # it may write
     phi_q, phi_k = feature_map(wide_q), feature_map(wide_k)
     check_tensor(phi_q, "what feature_map makes", "elu_plus_one(x)")
     if phi_q.shape[:-1] != q.shape[:-1] or phi_q.dtype != wide_q.dtype:

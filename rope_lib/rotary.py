@@ -142,8 +142,7 @@ class RotaryEmbedding(nn.Module):
                 ends = f"{inv_freq[0]:g} to {inv_freq[-1]:g}"
                 raise ValueError(f"inv_freq goes from {ends}; it must be finite and not rise (wavelengths? reversed?)")
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
-        self.base = base  # None if the speeds were given
-        self._inv_freq = inv_freq
+        self.base, self._inv_freq = base, inv_freq  # a base of None if the speeds were given
         self.attention_factor = check_number(attention_factor, "attention_factor", above=0)
 
     def __setattr__(self, name: str, value: object) -> None:

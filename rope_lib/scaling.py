@@ -162,8 +162,6 @@ def yarn_attention_factor(factor: float, *, mscale: float = 1.0, mscale_all_dim:
 def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float = 10000.0) -> Tensor:
     """The speeds of LongRoPE: each divided by a factor of its own, found by a search.
 
-    They go with `longrope_attention_factor`.
-
     Args:
         factors: rotary_dim // 2 numbers, the long_factor or short_factor of a model's configuration.
 

@@ -66,8 +66,6 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
 def cosine_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
     """C_d(Delta) = sum over i of cos(Delta theta_i): half the expected score of equal standard normal q and k.
 
-    It takes little memory, as `mean_partial_sum`.
-
     Example:
         >>> cosine_sum(torch.tensor([0, 100]), dim=4)
         tensor([2.0000, 1.4026], dtype=torch.float64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rope_lib._checks import check_dim, check_inv_freq
+from rope_lib._checks import check_dim, check_inv_freq, check_number, check_positions
 from rope_lib.frequencies import cos_sin, inverse_frequencies
 
 
@@ -31,10 +31,7 @@ def rotation_matrix(position: float, inv_freq: Tensor) -> Tensor:
                 [ 1.,  0.]], dtype=torch.float64)
     """
     check_inv_freq(inv_freq)
-    m = torch.as_tensor(position, dtype=torch.float64, device=inv_freq.device)
-    if m.ndim:
-        raise ValueError(f"position (or delta) has shape {tuple(m.shape)}; it must be one number (stack the matrices)")
-    cos, sin = cos_sin(m, inv_freq, dtype=torch.float64)
+    cos, sin = cos_sin(_one_number(position, "position").to(inv_freq.device), inv_freq, dtype=torch.float64)
     return torch.block_diag(*(torch.stack((c, -s, s, c)).view(2, 2) for c, s in zip(cos, sin, strict=True)))
 
 
@@ -51,5 +48,12 @@ def shift_matrix(delta: float, dim: int, *, base: float = 10000.0, device: torch
                 [-1.,  0.]], dtype=torch.float64)
     """
     check_dim(dim, "dim")
-    delta = torch.as_tensor(delta, dtype=torch.float64, device="cpu")  # an unsigned one has no negative
-    return rotation_matrix(-delta, inverse_frequencies(dim, base=base, device=device))
+    return rotation_matrix(-_one_number(delta, "delta"), inverse_frequencies(dim, base=base, device=device))
+
+
+def _one_number(x: float | Tensor, name: str) -> Tensor:
+    x = x if isinstance(x, Tensor) else torch.tensor(check_number(x, name), dtype=torch.float64, device="cpu")
+    check_positions(x, name)
+    if x.ndim:
+        raise ValueError(f"{name} has shape {tuple(x.shape)}; it must be one number (stack the matrices yourself)")
+    return x.double()  # an unsigned one has no negative

@@ -112,11 +112,11 @@ def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) ->
         tensor([[2.]])
     """
     check_same_dtype(q=q, k=k, position_q=position_q, position_k=position_k)
-    if position_q.shape[-2:] != q.shape[-2:] or position_k.shape[-2:] != k.shape[-2:]:
-        raise ValueError(
-            f"position_q has shape {tuple(position_q.shape)} for q {tuple(q.shape)}, position_k "
-            f"{tuple(position_k.shape)} for k {tuple(k.shape)}; the last two sizes must agree"
-        )
+    few_axes = max(position_q.ndim, position_k.ndim) <= min(q.ndim, k.ndim)  # k and position_q are not exchanged
+    if not few_axes or position_q.shape[-2:] != q.shape[-2:] or position_k.shape[-2:] != k.shape[-2:]:
+        for_q = f"position_q has shape {tuple(position_q.shape)} for q {tuple(q.shape)}"
+        for_k = f"position_k {tuple(position_k.shape)} for k {tuple(k.shape)}"
+        raise ValueError(f"{for_q}, {for_k}; the last two sizes must agree, with no more axes in front")
     return (q @ k.mT + position_q @ position_k.mT) / math.sqrt(2 * q.shape[-1])
 
 

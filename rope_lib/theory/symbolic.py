@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Number
-
 import sympy as sp
 
 
@@ -41,7 +39,8 @@ def softmax(scores: sp.Matrix, *, causal: bool = False) -> sp.Matrix:
         [  1,   0],
         [1/2, 1/2]])
     """
-    scores = sp.Matrix(scores)
+    if not isinstance(scores, sp.MatrixBase):
+        raise TypeError(f"scores is {scores!r:.60}; it must be a matrix of sympy, a row for each query")
     powers = sp.Matrix(*scores.shape, lambda i, j: 0 if causal and j > i else sp.exp(scores[i, j]))
     return sp.Matrix(*scores.shape, lambda i, j: powers[i, j] / sum(powers[i, :]))
 
@@ -57,7 +56,7 @@ def proved(lhs, rhs) -> sp.Eq:
 
     Raises:
         NotProved: the difference did not reduce; the text gives a counter-example where one is found.
-        TypeError: a side is neither (a list, a tensor, an equation).
+        TypeError: a side is neither (a list, a tensor, an equation), or has floats, which are rounded.
         ValueError: matrices of different shapes, or without entries.
 
     Example:
@@ -77,7 +76,8 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
     """Return lhs != rhs, evaluated at a point (`at`: a value for each symbol), after checking that they differ there.
 
     Raises:
-        AssertionError: the sides agree at that point, or symbols are left over.
+        AssertionError: the sides agree at that point, or one has no value there, or symbols are left over.
+        TypeError: as `proved`.
 
     Example:
         >>> x = sp.Symbol("x")
@@ -88,6 +88,8 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
     if left.free_symbols | right.free_symbols:
         left_over = left.free_symbols | right.free_symbols
         raise AssertionError(f"no value given for {left_over} at {at} (a string, or a symbol of other assumptions?)")
+    if any(side.has(sp.nan, sp.zoo, sp.oo) for side in (left, right)):
+        raise AssertionError(f"a side has no value at {at}: {left} and {right}")
     if not any(abs(entry.evalf(30)) > 1e-20 for entry in _difference(left, right)):
         raise AssertionError(f"both sides are {left} at {at}: this point refutes nothing")
     return sp.Ne(left, right, evaluate=False)
@@ -95,8 +97,9 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
 
 def _evaluated(lhs, rhs) -> list:
     for name, side in (("lhs", lhs), ("rhs", rhs)):
-        if not isinstance(side, sp.Expr | sp.MatrixBase | Number):
-            raise TypeError(f"{name} is a {type(side).__name__}; it must be an expression or a matrix of sympy")
+        exact = isinstance(side, sp.Expr | sp.MatrixBase | int) and not sp.sympify(side).has(sp.Float)
+        if not exact or isinstance(side, bool):
+            raise TypeError(f"{name} is a {type(side).__name__}; it must be a formula or a matrix, without floats")
     return [sp.sympify(side).doit() for side in (lhs, rhs)]
 
 

@@ -70,14 +70,13 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"rotary_dim": 4, "head_dim": 8}, [1, 0.01], 1),
         ({"rotary_dim": None}, PLAIN, 1),
         ({"qk_rope_head_dim": 4, "head_dim": 8, "qk_nope_head_dim": 4}, [1, 0.01], 1),
-        ({"qk_rope_head_dim": 4, "head_dim": 8, "rope_parameters": {"partial_rotary_factor": 0.5}}, [1, 0.01], 1),
+        ({"qk_rope_head_dim": 4, "head_dim": 8, "rope_scaling": {"partial_rotary_factor": 0.5}}, [1, 0.01], 1),
         ({"kv_channels": 4}, [1, 0.01], 1),
         ({"attention_head_dim": 4, "kv_channels": 4}, [1, 0.01], 1),
         ({"partial_rotary_factor": 0.5}, [1, 0.01], 1),
         ({"head_dim": 12, "partial_rotary_factor": 0.4}, [1, 0.01], 1),  # 4.8, rounded down
         ({"rotary_pct": 0.5}, [1, 0.01], 1),
         ({"rope_pct": 0.5}, [1, 0.01], 1),
-        ({"rope_parameters": {"partial_rotary_factor": 0.5}, "partial_rotary_factor": 1.0}, [1, 0.01], 1),
         ({"model_type": "glm", "head_dim": 8, "rope_theta": 1e4}, [1, 0.01], 1),  # a share that the file leaves out
         ({"model_type": "gpt_neox"}, [1], 1),
         ({"model_type": "bamba", "rope_theta": 1e4}, [1, 0.01], 1),
@@ -87,7 +86,9 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"model_type": "llama"}, PLAIN, 1),
         ({"model_type": "mixtral", "rope_theta": 16.0}, BY_16, 1),
         ({"model_type": "falcon", "alibi": False, "rotary": True}, PLAIN, 1),
-        ({"position_embedding_type": "rotary"}, PLAIN, 1),
+        ({"position_embedding_type": "rotary", "use_mrope": False, "num_key_value_heads": 1}, PLAIN, 1),
+        ({"max_position_embeddings": None, "original_max_position_embeddings": 9}, PLAIN, 1),
+        ({"position_embedding_type": "rope"}, PLAIN, 1),
         ({"position_embedding_type": "absolute", "rope_parameters": {"rope_theta": 16}}, BY_16, 1),
         ({"vision_config": {"rope_theta": 100.0}}, PLAIN, 1),
         ({"model_type": "codegen", "head_dim": None, "hidden_size": 128, "rotary_dim": 4}, [1, 0.01], 1),
@@ -101,7 +102,7 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"rope_scaling": {"rope_type": "default", "mrope_interleaved": True, "mrope_section": [2, 1, 1]}}, PLAIN, 1),
         ({"rope_scaling": {"rope_type": "linear", "type": "default", "factor": 2}}, [0.5, 0.05, 0.005, 0.0005], 1),
         ({"rope_scaling": {"type": "linear", "factor": 1.0, "original_max_position_embeddings": 9}}, PLAIN, 1),
-        ({"rope_parameters": {"rope_type": "default", "original_max_position_embeddings": 9}}, PLAIN, 1),
+        ({"rope_scaling": {"rope_type": "default", "original_max_position_embeddings": 4096}}, PLAIN, 1),
         ({"per_layer_config": {"1": {"num_key_value_heads": 2}}}, PLAIN, 1),
         ({"per_layer_config": {"1": {"head_dim": 4}}}, PLAIN, 1),  # of layers that were not asked for
         ({"rope_parameters": {"rope_theta": None}, "rope_theta": 16, "model_type": "qwen2_5_vl_text"}, BY_16, 1),
@@ -110,12 +111,12 @@ def test_a_base_that_only_the_class_of_the_model_knows_is_not_guessed(layer_type
         ({"rope_scaling": {"rope_type": None, "type": "linear", "factor": 1}}, PLAIN, 1),
         ({"rope_scaling": {"mrope_section": [1, 1, 2], "type": "linear", "factor": 1}}, PLAIN, 1),
         ({"rope_interleave": True, "no_rope_layers": [1, 0], "rotary": True, "rotary_emb_scale_base": None}, PLAIN, 1),
-        ({"rope_parameters": {"rope_type": "proportional", "partial_rotary_factor": 0.5}}, [1, 0.1, 0, 0], 1),
-        ({"partial_rotary_factor": 0.25, "rope_parameters": {"rope_type": "proportional"}}, [1, 0, 0, 0], 1),
-        ({"rope_parameters": {"rope_type": "proportional", "factor": 2.0}}, [0.5, 0.05, 0.005, 0.0005], 1),
+        ({"rope_scaling": {"rope_type": "proportional", "partial_rotary_factor": 0.5}}, [1, 0.1, 0, 0], 1),
+        ({"partial_rotary_factor": 0.25, "rope_scaling": {"rope_type": "proportional"}}, [1, 0, 0, 0], 1),
+        ({"rope_scaling": {"rope_type": "proportional", "factor": 2.0}}, [0.5, 0.05, 0.005, 0.0005], 1),
         (
-            {"rope_scaling": {"factor": 2.0, "type": "linear"}, "rope_parameters": {"factor": 2.0, "type": "linear"}},
-            [0.5, 0.05, 0.005, 0.0005],
+            {"rope_theta": 16} | {key: {"factor": 2, "type": "linear"} for key in ("rope_scaling", "rope_parameters")},
+            [1 / 2, 1 / 4, 1 / 8, 1 / 16],
             1,
         ),
     ],
@@ -303,7 +304,10 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ),
         ({"rope_scaling": {"factor": 2.0}}, None, r"'default', for none is given; .*not known here: \['factor'\]"),
         ({"rope_theta": float("nan")}, None, "rope_theta is nan; it must be a finite number above 1"),
-        ({"partial_rotary_factor": 0.25, "rope_parameters": {"partial_rotary_factor": 0.5}}, None, "0.5 and 0.25;"),
+        *(
+            ({"partial_rotary_factor": share, "rope_scaling": {"partial_rotary_factor": 0.5}}, None, f"0.5 and {share}")
+            for share in (0.25, 1.0)
+        ),
         (
             {"original_max_position_embeddings": 9, "rope_scaling": YARN | {"original_max_position_embeddings": 8}},
             None,
@@ -389,7 +393,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
             "config is that of a multimodal model; hand over its text_config",
         ),
         *(
-            ({"model_type": name, "head_dim": 8, "rope_theta": 1e6}, None, f"no rope_parameters: .* class of '{name}'")
+            ({"model_type": name, "head_dim": 8, "rope_theta": 1e6}, None, f"no rope_scaling: .* class of '{name}'")
             for name in ("gpt_oss", "apertus", "ministral3")
         ),
         *(
@@ -404,7 +408,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
             (
                 {"rope_scaling": entry, "max_position_embeddings": longest},
                 None,
-                rf"max_.* {longest}, original_max_position_embeddings \(swapped\?\) is 512; .*{needed}$",
+                rf"max_.* {longest}, original_max_position_embeddings \(swapped, .*\) is 512; .*{needed}$",
             )
             for entry, longest, needed in (
                 (YARN | {"factor": None}, 512, "of at most 511"),
@@ -430,15 +434,20 @@ def test_layers_may_differ(changes, layer_type, speeds):
             for other in ("rope_scaling", "rope_parameters")
         ),
         *(
-            (entry, None, r"not known here: .* \(of rope_scaling\? Hand over all around it\)$")
+            (entry, None, r"not known here: the speeds could depend on it \(rope_scaling alone\?\)$")
             for entry in ({"rope_type": "default"}, {"type": "linear", "factor": 2.0})
         ),
-        ({"theta": 5e5}, None, "config has theta, not known here: the speeds could depend on it$"),
         ({"spatial_patch_size": 14}, None, "config has patch_size"),
-        (
-            {"rope_theta": None, "rope_parameters": {"a": {"rope_theta": 5e5}, "b": {"rope_type": "default"}}},
-            "b",
-            "config has no rope_theta",
+        ({"rope_parameters": {"a": {"rope_theta": 5e5}, "b": {"type": "default"}}}, "b", "config has no rope_theta"),
+        ({"rope_parameters": {"type": "linear", "factor": 2.0}}, None, "config has no rope_theta"),
+        ({"rope_parameters": {"rope_theta": None, "type": "default"}}, None, "config has no rope_theta"),
+        ({"n_heads": 2, "head_dim": 8}, None, "config has no rope_theta"),
+        ({"pos_emb": "alibi"}, None, "config has pos_emb, not known here"),
+        ({"num_key_value_heads": 4}, None, "num_attention_heads is 2, no multiple of num_key_value_heads"),
+        ({"num_attention_heads": 8, "num_key_value_heads": 3}, None, "num_attention_heads is 8, no multiple"),
+        *(
+            (entry, None, "max_position_embeddings 4096, .* a scaling taken out.* is 512; .* least 4096")
+            for entry in (OF_512, {"rope_scaling": {"rope_type": "default"} | OF_512})
         ),
         ({"base": 5e5}, None, "config has base, not known here"),
         ({"rotate_dim": 4}, None, "config has rotate_dim, not known here"),
@@ -478,6 +487,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ({"rope_scaling": YARN | {"rope_type": "linear"}}, None, "rope_type is 'linear' and type 'yarn'; take out"),
         ({"partial_rotary_factor": 0.5, "rotary_pct": 0.25}, None, r"and rotary_pct 0.25, and they differ; take out"),
         ({"rotary_dim": 4, "partial_rotary_factor": 0.25}, None, "rotary_dim is 4, but head_dim 8 and partial_rotary"),
+        ({"rotary_dim": 4, "partial_rotary_factor": 1.0}, None, "rotary_dim is 4, but head_dim 8 and partial_rotary"),
         ({"rotary_dim": 10}, None, "rotary_dim is 10, but head_dim 8"),
         ({"head_dim": 0}, None, "head_dim is 0; it must be positive and even"),
         ({"ROPE_THETA": 5e5}, None, "config has ROPE_THETA, not known here"),
@@ -599,13 +609,15 @@ def test_what_to_dict_gives_is_read_too():
     """Its keys need not be strings, and its entry of the rotation may repeat the length."""
     labels = {"id2label": {0: "no", 1: "yes"}, "max_position_embeddings": 4096}
     beside = {"llama_4_scaling_beta": 0.1, "max_position_embeddings": 4096}  # which scale queries, as in Ministral 3
-    found, factor = frequencies_from_config(SMALL | labels | {"rope_parameters": YARN | beside})
-    expected, same = frequencies_from_config(SMALL | {"rope_parameters": YARN})
+    found, factor = frequencies_from_config(SMALL | labels | {"rope_theta": 1e4, "rope_parameters": YARN | beside})
+    expected, same = frequencies_from_config(SMALL | {"rope_theta": 1e4, "rope_scaling": YARN})
     assert torch.equal(found, expected)
     assert factor == same
 
 
-@pytest.mark.parametrize("name", ["learned", "alibi", "nope", "relative_key", "relative_key_query"])
+@pytest.mark.parametrize(
+    "name", ["learned", "alibi", "nope", "relative_key", "learned_absolute", "none", "sinusoidal", "ALiBi", "yarn"]
+)
 def test_a_code_that_does_not_rotate_is_named(name):
     with pytest.raises(ValueError, match=f"without rotation .*position_embedding_type: '{name}'"):
         frequencies_from_config(SMALL | {"position_embedding_type": name, "rope_theta": 1e4})

@@ -539,7 +539,7 @@ def test_a_state_of_other_tokens_is_named(generator):
     half, kept = q.bfloat16(), State(*(part.bfloat16() for part in state))
     with pytest.raises(TypeError, match=r"^state\.values is torch\.bfloat16; .* it must be torch\.float32"):
         linear_attention_step(kept, half, half, v.bfloat16())
-    text = r"^state has shapes .* they must be \(2, 6, 5\) and \(2, 6\) \(is it the state of another batch\?\)"
+    text = r"^state has shapes .* they must be \(\(2, 6, 5\), \(2, 6\)\) \(that of another batch\?\)"
     for wrong in (
         State(state.values[:1], state.normalizer[:1]),  # one head of two would broadcast
         State(state.values, state.normalizer[:1]),
@@ -562,3 +562,30 @@ def test_a_state_of_no_words_yet_is_used(generator):
     found, _ = linear_attention_step(state, q, k, v)
     before, _ = linear_attention_step(None, q, k, v)
     assert (found.abs() < before.abs()).all()
+
+
+@pytest.mark.parametrize("activation", [torch.relu_, torch.nn.ReLU(inplace=True)])
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_feature_map_that_writes_does_not_reach_the_caller(activation, grad, causal, generator):
+    x = torch.randn(2, 300, 4, generator=generator).abs().requires_grad_(grad)
+    before = x.detach().clone()
+    got = linear_attention(x, x, x, causal=causal, feature_map=activation)
+    assert torch.equal(x, before)
+    torch.testing.assert_close(got, linear_attention(x, x, x, causal=causal, feature_map=torch.relu), rtol=0, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+def test_it_can_be_traced_where_gradients_are_wanted(generator):
+    """The check of a trace runs without gradients: what is recorded may not depend on them."""
+
+    class Layer(torch.nn.Linear):
+        def forward(self, x):
+            return linear_attention(super().forward(x), x, x, causal=True)
+
+    layer = Layer(4, 4)
+    x = torch.randn(1, 200, 4, generator=generator).requires_grad_()
+    traced = torch.jit.trace(layer, x)
+    assert torch.equal(traced(x), layer(x))
+    gradients = [torch.autograd.grad(call(x).sum(), x)[0] for call in (traced, layer)]
+    torch.testing.assert_close(*gradients)

@@ -82,7 +82,11 @@ def test_matrices_live_where_the_speeds_live(device):
     [
         (lambda: rotation_matrix(torch.arange(3), inverse_frequencies(4)), ValueError, r"has shape \(3,\)"),
         (lambda: rotation_matrix(torch.tensor([1]), inverse_frequencies(4)), ValueError, r"has shape \(1,\)"),
-        (lambda: rotation_matrix([1, 2], inverse_frequencies(4)), ValueError, "it must be one number"),
+        (
+            lambda: rotation_matrix([1, 2], inverse_frequencies(4)),
+            TypeError,
+            r"^position is \[1, 2\]; it must be a number",
+        ),
         (lambda: rotation_matrix(inverse_frequencies(4), 1), TypeError, "inv_freq is a int; it must be a tensor"),
         (lambda: rotation_matrix(1, 8), TypeError, "is it the base, or the dimension"),
         (lambda: rotation_matrix(1, inverse_frequencies(4).float()), TypeError, "inv_freq has dtype torch.float32"),

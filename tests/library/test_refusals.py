@@ -23,7 +23,7 @@ from rope_lib import (
 from rope_lib.linear import Rotation, linear_attention, linear_attention_step
 from rope_lib.theory import relative, symbolic
 from rope_lib.theory.decay import abel_bound
-from rope_lib.theory.matrices import shift_matrix
+from rope_lib.theory.matrices import rotation_matrix, shift_matrix
 
 X = torch.ones(2, 6, 8)
 STEPS = relative.relative_distances(torch.arange(6), torch.arange(6))
@@ -91,13 +91,31 @@ REFUSED = {
         TypeError, "^original_max_position_embeddings is 8.192; it must be an int",
     ),
     "a list in the place of a claim": (
-        lambda: symbolic.proved([[1, 0]], sympy.eye(1)), TypeError, "^lhs is a list; it must be an expression",
+        lambda: symbolic.proved([[1, 0]], sympy.eye(1)), TypeError, "^lhs is a list; it must be a formula or a matrix",
     ),
     "a table in the place of a claim": (
-        lambda: symbolic.proved(sympy.eye(2), torch.eye(2)), TypeError, "^rhs is a Tensor; it must be an expression",
+        lambda: symbolic.proved(sympy.eye(2), torch.eye(2)), TypeError, "^rhs is a Tensor; it must be a formula",
     ),
     "an equation in the place of a claim": (
         lambda: symbolic.refuted(sympy.Eq(sympy.Symbol("x"), 1), True, at={}), TypeError, "^lhs is a Equality; it must",
+    ),
+    "scores in a list": (
+        lambda: symbolic.softmax([0, 1]), TypeError, r"^scores is \[0, 1\]; it must be a matrix of sympy",
+    ),
+    "positions and their code exchanged": (
+        lambda: relative.tupe_scores(X, X[0], X, X[0]), ValueError, "position_q .*; the last two sizes .* no more axes",
+    ),
+    "a position in half precision": (
+        lambda: rotation_matrix(torch.tensor(257, dtype=torch.bfloat16), SPEEDS),
+        TypeError, "^position has dtype torch.bfloat16; use integers or float64",
+    ),
+    "a shift that is a truth value": (lambda: shift_matrix(True, 8), TypeError, "^delta is True; it must be a number"),
+    "a shift in quotes": (lambda: shift_matrix("1", 8), TypeError, "^delta is '1'; it must be a number"),
+    "a complex position": (
+        lambda: rotation_matrix(torch.tensor(1j), SPEEDS), TypeError, "^position has dtype torch.complex64",
+    ),
+    "positions and speeds exchanged": (
+        lambda: cos_sin(SPEEDS, torch.arange(6)), TypeError, "^inv_freq has dtype torch.int64; .* are these positions",
     ),
     "more shapes of h than distances": (
         lambda: abel_bound(torch.ones(5, 4), torch.arange(100)),
