@@ -118,8 +118,8 @@ def linear_attention_step(
     """Causal linear attention as a recurrence: new tokens and the state of all before them.
 
     Args:
-        state: what the last call returned, None at the beginning. It does not say which rotation, decay and features it
-            was made with: they must be the same.
+        state: the last call's second result, None at the beginning. It does not say which rotation, decay and features
+            it was made with: they must be the same.
         q, k, v: as in `linear_attention`, for the new tokens.
         rotation, decay, feature_map, chunk_size: as there; the tables are those of the new tokens' positions.
 
@@ -140,9 +140,9 @@ def linear_attention_step(
     """
     _check(q, k, v, rotation, decay, True, chunk_size, feature_map)
     if state is not None and not isinstance(state, State):
-        raise TypeError(f"state is a {type(state).__name__}; it must be the last call's State (State(*it)?), or None")
+        raise TypeError(f"state is a {type(state).__name__}; it must be the State that the last call returned second")
     for name, part in () if state is None else state._asdict().items():
-        check_tensor(part, f"state.{name}", "what the last call returned")
+        check_tensor(part, f"state.{name}", "the second result of the last call")
         if part.dtype != widened(q[..., :0]).dtype:
             raise TypeError(f"state.{name} is {part.dtype}; for q in {q.dtype} it must be {widened(q[..., :0]).dtype}")
         if part.device != q.device:

@@ -197,8 +197,8 @@ def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distan
                  [ 1.,  0.]]])
     """
     check_tensor(table, "table", "torch.zeros(num_buckets, heads)")
-    if table.ndim != 2:
-        raise ValueError(f"table has shape {tuple(table.shape)}; it must be (num_buckets, heads)")
+    if table.ndim != 2 or not table.is_floating_point():
+        raise ValueError(f"table is {tuple(table.shape)}, {table.dtype}; use (num_buckets, heads) floats (exchanged?)")
     _check_distances(distances)
     buckets = t5_bucket(distances, bidirectional=bidirectional, num_buckets=len(table), max_distance=max_distance)
     return table[buckets].movedim(-1, 0)

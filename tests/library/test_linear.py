@@ -521,7 +521,7 @@ def test_a_state_of_other_tokens_is_named(generator):
     q, k, v = inputs(generator, 4)
     _, state = linear_attention_step(None, q, k, v)
     for wrong in (tuple(state), list(state)):
-        with pytest.raises(TypeError, match=rf"^state is a {type(wrong).__name__}; it must be the last call's State"):
+        with pytest.raises(TypeError, match=rf"^state is a {type(wrong).__name__}; it must be the State that"):
             linear_attention_step(wrong, q, k, v)
     for change, error, text in (
         (

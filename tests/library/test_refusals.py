@@ -117,6 +117,14 @@ REFUSED = {
     "positions and speeds exchanged": (
         lambda: cos_sin(SPEEDS, torch.arange(6)), TypeError, "^inv_freq has dtype torch.int64; .* are these positions",
     ),
+    "a table of T5 and distances exchanged": (
+        lambda: relative.t5_bias(STEPS, torch.ones(6, 6), bidirectional=True),
+        ValueError, r"^table is \(6, 6\), torch.int64; .*exchanged",
+    ),
+    "both results of a step in the place of the state": (
+        lambda: linear_attention_step(linear_attention_step(None, X, X, X), X, X, X),
+        TypeError, "^state is a tuple; it must be the State that the last call returned second",
+    ),
     "more shapes of h than distances": (
         lambda: abel_bound(torch.ones(5, 4), torch.arange(100)),
         ValueError, r"^h has shape \(5, 4\), distances \(100,\); .* axes in front that broadcast",

@@ -306,7 +306,7 @@ Q, K, T = torch.zeros(M, DIM), torch.zeros(N, DIM), torch.zeros(9, DIM)
         ),
         (
             lambda: relative.t5_bias(torch.zeros(32), DISTANCES, bidirectional=True),
-            r"^table has shape \(32,\); it must be \(num_buckets, heads\)",
+            r"^table is \(32,\), torch.float32; use \(num_buckets, heads\)",
         ),
         (lambda: relative.alibi_slopes(0), "^num_heads is 0; it must be a finite number of at least 1"),
         (
