@@ -1,7 +1,14 @@
 import pytest
 import torch
 
-from rope_lib import RotaryEmbedding, half_split_to_interleaved, interleaved_to_half_split
+from rope_lib import (
+    RotaryEmbedding,
+    apply_rotary_pos_emb,
+    cos_sin,
+    half_split_to_interleaved,
+    interleaved_to_half_split,
+    inverse_frequencies,
+)
 
 conversions = pytest.mark.parametrize("convert", [interleaved_to_half_split, half_split_to_interleaved])
 
@@ -106,3 +113,21 @@ def test_what_comes_back_lies_in_order(dim):
     """So that .view and a write to a file take it as it is."""
     for convert in (interleaved_to_half_split, half_split_to_interleaved):
         assert convert(torch.ones(8, 4), head_dim=4, dim=dim).is_contiguous()
+
+
+def test_of_a_head_that_rotates_at_its_end_those_rows_alone_are_reordered(generator):
+    """As the reference says of MLA: heads of 4 dimensions that stay and 8 that rotate, and one key for all of them."""
+    heads, key, words = (torch.randn(*shape, 10, generator=generator).double() for shape in ((3, 12), (8,), (5,)))
+    tables = cos_sin(torch.arange(5), inverse_frequencies(8), dtype=torch.float64)
+
+    def scores(heads, key, interleaved):
+        q, k = words @ heads[:, 4:].mT, words @ key.mT
+        q, k = apply_rotary_pos_emb(q, k, *tables, interleaved=interleaved)
+        return q @ k.mT
+
+    moved = heads.clone()
+    moved[:, 4:] = interleaved_to_half_split(heads[:, 4:], head_dim=8, dim=1)
+    expected = scores(heads, key, True)
+    torch.testing.assert_close(scores(moved, interleaved_to_half_split(key, head_dim=8, dim=0), False), expected)
+    whole = interleaved_to_half_split(heads, head_dim=12, dim=1)
+    assert not torch.allclose(scores(whole, interleaved_to_half_split(key, head_dim=8, dim=0), False), expected)
