@@ -59,8 +59,7 @@ def abel_bound(h: Tensor, distances: Tensor, *, base: float = 10000.0) -> Tensor
         raise ValueError(f"{shapes}; h must be (..., N), one number for each pair, with axes in front that broadcast")
     h = h.to(torch.complex128 if h.is_complex() else torch.float64)
     steps = torch.cat((h, torch.zeros_like(h[..., :1])), dim=-1).diff().abs()
-    pairs = h.shape[-1]
-    return steps.amax(-1) * pairs * mean_partial_sum(distances, dim=2 * pairs, base=base)
+    return steps.amax(-1) * h.shape[-1] * mean_partial_sum(distances, dim=2 * h.shape[-1], base=base)
 
 
 def cosine_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:

@@ -6,7 +6,7 @@ import sympy as sp
 
 
 class NotProved(AssertionError):
-    """A claimed identity that did not reduce to zero; the text names a point where it fails, if there is one.
+    """A claimed identity that did not reduce to zero; the text names a point where it fails, if one is found.
 
     Example:
         >>> x = sp.Symbol("x")
@@ -22,10 +22,8 @@ def rotation(angle: sp.Expr) -> sp.Matrix:
     """R(alpha) = [[cos alpha, -sin alpha], [sin alpha, cos alpha]]: counter-clockwise by `angle` (rad).
 
     Example:
-        >>> rotation(sp.pi / 2)
-        Matrix([
-        [0, -1],
-        [1,  0]])
+        >>> rotation(sp.pi / 2).tolist()
+        [[0, -1], [1, 0]]
     """
     return sp.Matrix([[sp.cos(angle), -sp.sin(angle)], [sp.sin(angle), sp.cos(angle)]])
 
@@ -34,10 +32,8 @@ def softmax(scores: sp.Matrix, *, causal: bool = False) -> sp.Matrix:
     """The weights of attention: exp of each score over the sum of its row; causal: zeros right of the diagonal.
 
     Example:
-        >>> softmax(sp.zeros(2, 2), causal=True)
-        Matrix([
-        [  1,   0],
-        [1/2, 1/2]])
+        >>> softmax(sp.zeros(2, 2), causal=True).tolist()
+        [[1, 0], [1/2, 1/2]]
     """
     if not isinstance(scores, sp.MatrixBase):
         raise TypeError(f"scores is {scores!r:.60}; it must be a matrix of sympy, a row for each query")
@@ -77,16 +73,18 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
 
     Raises:
         AssertionError: the sides agree at that point, or one has no value there, or symbols are left over.
-        TypeError: as `proved`.
+        TypeError: as `proved`, also for a value; or `at` is no dict.
 
     Example:
         >>> x = sp.Symbol("x")
         >>> refuted(x**2, x, at={x: 2})
         Ne(4, 2)
     """
-    left, right = (sp.simplify(side.subs(at)) for side in _evaluated(lhs, rhs))
-    if left.free_symbols | right.free_symbols:
-        left_over = left.free_symbols | right.free_symbols
+    if not isinstance(at, dict):
+        raise TypeError(f"at is {at!r:.60}; it must be a dict, with a value for each symbol")
+    _evaluated(**{f"at[{symbol}]": value for symbol, value in at.items()})
+    left, right = (sp.simplify(side.subs(at)) for side in _evaluated(lhs=lhs, rhs=rhs))
+    if left_over := left.free_symbols | right.free_symbols:
         raise AssertionError(f"no value given for {left_over} at {at} (a string, or a symbol of other assumptions?)")
     if any(side.has(sp.nan, sp.zoo, sp.oo) for side in (left, right)):
         raise AssertionError(f"a side has no value at {at}: {left} and {right}")
@@ -95,16 +93,17 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
     return sp.Ne(left, right, evaluate=False)
 
 
-def _evaluated(lhs, rhs) -> list:
-    for name, side in (("lhs", lhs), ("rhs", rhs)):
+def _evaluated(**sides) -> list:
+    for name, side in sides.items():
         exact = isinstance(side, sp.Expr | sp.MatrixBase | int) and not sp.sympify(side).has(sp.Float)
         if not exact or isinstance(side, bool):
-            raise TypeError(f"{name} is a {type(side).__name__}; it must be a formula or a matrix, without floats")
-    return [sp.sympify(side).doit() for side in (lhs, rhs)]
+            kind = type(side).__name__
+            raise TypeError(f"{name} is a {kind}, {side!r:.50}; it must be a formula or a matrix, without floats")
+    return [sp.sympify(side).doit() for side in sides.values()]
 
 
 def _difference(lhs, rhs) -> list[sp.Expr]:
-    lhs, rhs = _evaluated(lhs, rhs)
+    lhs, rhs = _evaluated(lhs=lhs, rhs=rhs)
     shape, other = (getattr(side, "shape", ()) for side in (lhs, rhs))
     if shape != other:
         raise ValueError(f"lhs has shape {shape}, rhs {other}")
@@ -125,11 +124,13 @@ def _is_zero(expr: sp.Expr) -> bool:
 def _counter_example(expr: sp.Expr) -> dict | None:
     """Values for the symbols at which expr is clearly not zero, or None. Fixed values, so the text never changes."""
     symbols = sorted(expr.free_symbols, key=str)
-    for shift in range(3):
+    for shift, turn in enumerate(3 * [1] + 3 * [-1] + 3 * [sp.I]):
         values = {}
         for i, symbol in enumerate(symbols):
-            prime = sp.prime(i + shift + 1)
-            values[symbol] = prime if symbol.is_integer else sp.Rational(prime, i + 3)
+            size = sp.Rational(sp.prime(i + shift + 1), 1 if symbol.is_integer else i + 3)
+            for x in (-size, size, turn * size):  # the last that the assumptions allow
+                if all(getattr(x, f"is_{name}") is truth for name, truth in symbol.assumptions0.items()):
+                    values[symbol] = x
         value = expr.subs(values)
         if value.is_number and value.is_finite and abs(value.evalf(30)) > 1e-20:
             return values

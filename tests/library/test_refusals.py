@@ -91,13 +91,16 @@ REFUSED = {
         TypeError, "^original_max_position_embeddings is 8.192; it must be an int",
     ),
     "a list in the place of a claim": (
-        lambda: symbolic.proved([[1, 0]], sympy.eye(1)), TypeError, "^lhs is a list; it must be a formula or a matrix",
+        lambda: symbolic.proved([[1, 0]], sympy.eye(1)), TypeError,
+        r"^lhs is a list, \[\[1, 0\]\]; it must be a formula or a matrix",
     ),
     "a table in the place of a claim": (
-        lambda: symbolic.proved(sympy.eye(2), torch.eye(2)), TypeError, "^rhs is a Tensor; it must be a formula",
+        lambda: symbolic.proved(sympy.eye(2), torch.eye(2)), TypeError,
+        r"^rhs is a Tensor, tensor[\s\S]*; it must be a formula",
     ),
     "an equation in the place of a claim": (
-        lambda: symbolic.refuted(sympy.Eq(sympy.Symbol("x"), 1), True, at={}), TypeError, "^lhs is a Equality; it must",
+        lambda: symbolic.refuted(sympy.Eq(sympy.Symbol("x"), 1), True, at={}), TypeError,
+        r"^lhs is a Equality, Eq\(x, 1\); it must",
     ),
     "scores in a list": (
         lambda: symbolic.softmax([0, 1]), TypeError, r"^scores is \[0, 1\]; it must be a matrix of sympy",

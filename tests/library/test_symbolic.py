@@ -1,5 +1,7 @@
 """`proved` must confirm what is true and refuse what is false; `refuted` the other way round."""
 
+import re
+
 import pytest
 import sympy as sp
 import torch
@@ -9,6 +11,7 @@ from rope_lib.theory.symbolic import NotProved, proved, refuted, rotation, softm
 
 a, b = sp.symbols("a b", real=True)
 m, n = sp.symbols("m n", integer=True)
+x, y, minus = sp.Symbol("x"), sp.Symbol("y"), sp.Symbol("g", negative=True)
 
 TRUE = [
     (sp.sin(a + b), sp.sin(a) * sp.cos(b) + sp.cos(a) * sp.sin(b)),
@@ -26,7 +29,7 @@ FALSE = [
     (sp.exp(sp.I * m * (a + sp.pi)), sp.exp(sp.I * m * a)),  # true for even m only
     (m, n),
     (sp.Integer(1), 0),
-    (sp.sqrt(a**2), a),  # true for a >= 0 only, and not decided by a positive sample
+    (sp.sqrt(a**2), a),  # true for a >= 0 only
 ]
 
 
@@ -59,6 +62,30 @@ def test_a_counter_example_is_sought_at_several_points():
         proved(m, n)
 
 
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "point"),
+    [
+        (sp.Abs(a), a, "a: -7/3"),
+        (sp.Abs(m - n), n - m, "m: -7, n: -11"),
+        (sp.log(x * y), sp.log(x) + sp.log(y), "x: -7/3, y: -11/4"),
+        (sp.re(x), x, "x: 17*I/3"),
+        (sp.Max(minus, 0), minus, "g: -2/3"),
+    ],
+)
+def test_a_counter_example_may_be_negative_or_imaginary(lhs, rhs, point):
+    with pytest.raises(NotProved, match=rf"false at \{{{re.escape(point)}\}}"):
+        proved(lhs, rhs)
+
+
+def test_a_counter_example_keeps_to_the_assumptions_of_its_symbols():
+    odd, even, plus = sp.Symbol("o", odd=True), sp.Symbol("e", even=True), sp.Symbol("p", positive=True)
+    proved(sp.sin(sp.pi * odd / 2) ** 2, 1)
+    proved(sp.cos(sp.pi * even), 1)
+    proved(sp.Max(plus, 0), plus)
+    proved(sp.Max(-minus, 0), -minus)
+    proved(sp.re(a, evaluate=False), a)
+
+
 def test_one_wrong_entry_of_a_matrix_is_enough():
     wrong = rotation(a)
     wrong[1, 1] += b
@@ -83,12 +110,24 @@ def test_refuted_shows_the_two_values():
 def test_sides_are_exact(side):
     """Of floats the last digit is a matter of rounding, which neither proves nor refutes."""
     for lhs, rhs in ((side, a), (a, side)):
-        with pytest.raises(TypeError, match=r"hs is a .*; it must be a formula or a matrix, without floats"):
+        with pytest.raises(TypeError, match=r"hs is a \w+, .*; it must be a formula or a matrix, without floats"):
             proved(lhs, rhs)
         with pytest.raises(TypeError, match="without floats"):
             refuted(lhs, rhs, at={a: 1})
     with pytest.raises(TypeError, match="without floats"):
         refuted(sp.sin(a + b), sp.sin(a) * sp.cos(b) + sp.cos(a) * sp.sin(b), at={a: 0.1, b: 0.2})
+
+
+@pytest.mark.parametrize("value", [0.5, 3.14, torch.tensor(2), None, True, "2", [1]])
+def test_values_of_a_point_are_exact(value):
+    with pytest.raises(TypeError, match=rf"^at\[a\] is a \w+, {re.escape(repr(value))}; .* without floats"):
+        refuted(a**2, a, at={a: value})
+
+
+@pytest.mark.parametrize("at", [(a, 2), 2, None, {a}, "a"])
+def test_a_point_is_a_dict(at):
+    with pytest.raises(TypeError, match=rf"^at is {re.escape(repr(at))}; it must be a dict"):
+        refuted(a**2, a, at=at)
 
 
 def test_a_side_without_a_value_refutes_nothing():
