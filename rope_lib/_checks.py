@@ -31,7 +31,7 @@ def check_number(x: float, name: str, *, above: float = -inf, at_least: float = 
 def check_int(n: int, name: str, *, at_least: float = -inf) -> int:
     """Require a whole number: no truth value, no float."""
     if isinstance(n, bool) or not isinstance(n, Integral):
-        raise TypeError(f"{name} is {n!r}; it must be an int")
+        raise TypeError(f"{name} is {n!r:.60}; it must be an int")
     check_number(n, name, at_least=at_least)
     return n
 

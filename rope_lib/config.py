@@ -199,7 +199,7 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
         if length is not None:
             check_int(length, name, at_least=1)
     if longest is not None and "factor" in rope:
-        check_number(rope["factor"], "factor, a ratio of lengths,", above=0, at_most=longest - 1)
+        check_number(rope["factor"], f"factor, a ratio of lengths up to {longest},", above=0, at_most=longest - 1)
     if kind == "linear":
         return {}
     if longest is None and (kind == "dynamic" or "factor" not in rope):

@@ -44,7 +44,7 @@ def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.f
     Args:
         positions: (...,) positions m in tokens; integers, or float32/float64 (fractional and negative ones are fine).
             Whole numbers are exact up to 2^24 in float32, and up to 2^53 in integers, which become float64.
-        inv_freq: (rotary_dim // 2,) float64, in rad per token.
+        inv_freq: (rotary_dim // 2,) float64, in rad per token; exchanged with float64 positions it passes in silence.
         dtype: of the tables; float32 or float64.
 
     Returns:

@@ -116,7 +116,7 @@ def _check(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
     enough_axes = min(q.ndim, k.ndim, v.ndim) >= 3
     if not enough_axes or q.shape[-1] != k.shape[-1] or k.shape[:-1] != v.shape[:-1] or q.shape[:-3] != k.shape[:-3]:
         needed = "(..., heads, q_len, head_dim), (..., kv_heads, k_len, head_dim) and (..., kv_heads, k_len, value_dim)"
-        raise ValueError(f"{shapes}; needed are {needed}")
+        raise ValueError(f"{shapes}; needed are {needed}, axes in front equal (expand them?)")
     heads, kv_heads = q.shape[-3], k.shape[-3]
     if not kv_heads or heads % kv_heads:
         raise ValueError(f"{shapes}; heads, {heads}, must be a multiple of kv_heads, {kv_heads} (axes swapped?)")
