@@ -159,7 +159,7 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
         )
     if shape[-2] != table[-2]:
         size = "short" if table[-2] < shape[-2] else "long"
-        rows = ", or does each row have a position, positions[:, None, None]" if shape[-2] == 1 else ""
+        rows = ", or has each row its own positions, (batch, 1, seq_len)" if shape[-2] == 1 or len(table) > 2 else ""
         raise ValueError(
             f"seq_len of {name} is {shape[-2]}, of cos {table[-2]}; {name} must be (..., seq_len, head_dim): "
             f"did you forget {name}.transpose(-3, -2), or are the tables too {size}{rows}?"

@@ -383,7 +383,11 @@ REFUSED = {
     ),
     "a position for each row": (
         lambda: RotaryEmbedding(8, interleaved=True)(X[:, :1], X[:, :1], positions=torch.tensor([5, 9])),
-        ValueError, r"does each row have a position, positions\[:, None, None\]",
+        ValueError, r"has each row its own positions, \(batch, 1, seq_len\)",
+    ),
+    "the axis of heads behind positions": (
+        lambda: RotaryEmbedding(8, interleaved=True)(X[:, None], X[:, None], positions=torch.zeros(2, 6, 1)),
+        ValueError, r"of cos 1; .*has each row its own positions, \(batch, 1, seq_len\)",
     ),
     "features without an axis": (
         lambda: linear_attention(X, X, X, causal=True, feature_map=lambda x: x.sum(-1)),
