@@ -12,7 +12,7 @@ def interleaved_to_half_split(x: Tensor, *, head_dim: int, dim: int, rotary_dim:
     """Reorder each head from neighbours (2i, 2i + 1) to halves (i, i + rotary_dim // 2).
 
     Apply it to the rows of W_q and W_k (dim=0), and their biases, of a checkpoint that was trained interleaved: rotated
-    with interleaved=False, the scores are the same.
+    with interleaved=False, the scores are the same. Split fused weights first, or W_v is reordered, too, in silence.
 
     Args:
         x: size along `dim` a multiple of head_dim, one or more heads side by side.

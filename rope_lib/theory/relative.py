@@ -102,7 +102,7 @@ def tupe_scores(q: Tensor, k: Tensor, position_q: Tensor, position_k: Tensor) ->
     For TUPE-R add `t5_bias`.
 
     Args:
-        position_q, position_k: the projected positions, (q_len, head_dim) and (k_len, head_dim).
+        position_q, position_k: the projected positions, ([heads,] q_len, head_dim) and ([heads,] k_len, head_dim).
 
     Source: Ke et al. 2021, equation 7.
 

@@ -106,6 +106,13 @@ def test_tupe_is_two_products(generator):
         )
 
 
+def test_tupe_takes_positions_of_each_head(generator):
+    q, k = normal(generator, 3, M, DIM), normal(generator, 3, N, DIM)
+    position_q, position_k = normal(generator, 3, M, DIM), normal(generator, 3, N, DIM)
+    each = [relative.tupe_scores(*tensors) for tensors in zip(q, k, position_q, position_k, strict=True)]
+    torch.testing.assert_close(relative.tupe_scores(q, k, position_q, position_k), torch.stack(each))
+
+
 @pytest.mark.parametrize("name", ["shaw", "deberta"])
 def test_scores_see_the_distance_alone(name, generator):
     q, k, table, other = normal(generator, 4, 6, DIM)

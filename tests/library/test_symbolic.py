@@ -11,7 +11,7 @@ from rope_lib.theory.symbolic import NotProved, proved, refuted, rotation, softm
 
 a, b = sp.symbols("a b", real=True)
 m, n = sp.symbols("m n", integer=True)
-x, y, minus = sp.Symbol("x"), sp.Symbol("y"), sp.Symbol("g", negative=True)
+x, y, minus, plus = sp.Symbol("x"), sp.Symbol("y"), sp.Symbol("g", negative=True), sp.Symbol("p", positive=True)
 
 TRUE = [
     (sp.sin(a + b), sp.sin(a) * sp.cos(b) + sp.cos(a) * sp.sin(b)),
@@ -70,6 +70,7 @@ def test_a_counter_example_is_sought_at_several_points():
         (sp.log(x * y), sp.log(x) + sp.log(y), "x: -7/3, y: -11/4"),
         (sp.re(x), x, "x: 17*I/3"),
         (sp.Max(minus, 0), minus, "g: -2/3"),
+        (sp.Abs(a) * plus, a * plus, "a: -7/3, p: 11/4"),
     ],
 )
 def test_a_counter_example_may_be_negative_or_imaginary(lhs, rhs, point):
@@ -78,7 +79,7 @@ def test_a_counter_example_may_be_negative_or_imaginary(lhs, rhs, point):
 
 
 def test_a_counter_example_keeps_to_the_assumptions_of_its_symbols():
-    odd, even, plus = sp.Symbol("o", odd=True), sp.Symbol("e", even=True), sp.Symbol("p", positive=True)
+    odd, even = sp.Symbol("o", odd=True), sp.Symbol("e", even=True)
     proved(sp.sin(sp.pi * odd / 2) ** 2, 1)
     proved(sp.cos(sp.pi * even), 1)
     proved(sp.Max(plus, 0), plus)
@@ -118,9 +119,9 @@ def test_sides_are_exact(side):
         refuted(sp.sin(a + b), sp.sin(a) * sp.cos(b) + sp.cos(a) * sp.sin(b), at={a: 0.1, b: 0.2})
 
 
-@pytest.mark.parametrize("value", [0.5, 3.14, torch.tensor(2), None, True, "2", [1]])
+@pytest.mark.parametrize("value", [0.5, 3.14, torch.tensor(2), None, True, "2", [1] * 99])
 def test_values_of_a_point_are_exact(value):
-    with pytest.raises(TypeError, match=rf"^at\[a\] is a \w+, {re.escape(repr(value))}; .* without floats"):
+    with pytest.raises(TypeError, match=rf"^at\[a\] is a \w+, {re.escape(repr(value)[:50])}; .* without floats"):
         refuted(a**2, a, at={a: value})
 
 
