@@ -24,7 +24,7 @@ EXAMPLE = "relative_distances(q_positions, k_positions)"  # for who has no dista
 def relative_distances(q_positions: Tensor, k_positions: Tensor) -> Tensor:
     """m - n for each query position m and key position n: (..., q_len), (..., k_len) -> (..., q_len, k_len).
 
-    Query minus key (another sign, as in transformers' T5, passes in silence); int64 for integers, else the wider one.
+    Query minus key, int64 for integers, else the wider type. The other sign (transformers' T5) passes in silence.
 
     Example:
         >>> relative_distances(torch.arange(2, 4), torch.arange(4))

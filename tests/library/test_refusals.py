@@ -60,6 +60,10 @@ REFUSED = {
         lambda: RotaryEmbedding(8, interleaved=True, inv_freq=SPEEDS * torch.tensor([1, 1, float("nan"), 1])),
         ValueError, "it must be finite",
     ),
+    "speeds in the place of the size": (
+        lambda: RotaryEmbedding(inverse_frequencies(64), interleaved=True),
+        TypeError, r"^rotary_dim is tensor\([\s\S]{53}; it must be an int",
+    ),
     "neither size nor speeds": (
         lambda: RotaryEmbedding(interleaved=True),
         ValueError, "neither rotary_dim nor inv_freq is given",
