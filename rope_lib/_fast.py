@@ -9,6 +9,7 @@ precision beside tables of float32 (`_rotate_mixed`; `lab.traffic` counts). What
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from functools import partial
@@ -114,16 +115,20 @@ def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tenso
     dtype = torch.promote_types(x.dtype, cos.dtype)
     if not (_on_cpu(x) or (interleaved and dtype == x.dtype)):
         return _rotate_mixed(x, cos, sin, interleaved)
-    wide = x.to(dtype, memory_format=torch.contiguous_format)
-    y = torch.empty_like(x, memory_format=torch.contiguous_format) if wide is x else wide
+    wide = x if dtype == x.dtype else x.to(dtype, memory_format=torch.contiguous_format)
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)
+    x0, x1 = wide.chunk(2, dim=-1)
     if interleaved:
-        torch.mul(_as_complex(wide), _by_pieces(torch.complex, cos, sin), out=_as_complex(y))
-    else:
-        (x0, x1), (y0, y1) = wide.chunk(2, dim=-1), y.chunk(2, dim=-1)
-        x0 = x0.clone() if y is wide else x0
-        torch.mul(x0, cos, out=y0).addcmul_(x1, sin, value=-1)
-        torch.mul(x1, cos, out=y1).addcmul_(x0, sin)
-    return y.to(x.dtype)
+        torch.mul(_as_complex(wide), _by_pieces(torch.complex, cos, sin), out=_as_complex(y if wide is x else wide))
+    elif wide is x:
+        y0, y1 = torch.mul(x, torch.cat((cos, cos), dim=-1), out=y).chunk(2, dim=-1)
+        y0.addcmul_(x1, sin, value=-1)
+        y1.addcmul_(x0, sin)
+    else:  # y's memory is just wide enough to keep half of x until y is written, but for half precision in float64
+        kept = (y.view(dtype) if 2 * y.itemsize == dtype.itemsize else torch.empty_like(x0)).copy_(x0)
+        x0.mul_(cos).addcmul_(x1, sin, value=-1)
+        x1.mul_(cos).addcmul_(kept, sin)
+    return y if wide is x else y.copy_(wide)
 
 
 def _rotate_mixed(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
@@ -168,3 +173,6 @@ class _Rotation(torch.autograd.Function):
     @staticmethod
     def vmap(info, in_dims: tuple, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, int]:
         return torch.vmap(partial(rotate_pairs, interleaved=interleaved), in_dims=in_dims[:3])(x, cos, sin), 0
+
+
+_Rotation.forward.__signature__ = inspect.signature(_Rotation.forward)  # torch asks at each call; this takes 60 us

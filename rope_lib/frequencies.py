@@ -19,8 +19,7 @@ def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch
         device: where the result lives.
 
     Returns:
-        (rotary_dim // 2,) float64, in rad per token, falling from 1. On devices without float64 the tensor stays on
-        the CPU.
+        (rotary_dim // 2,) float64, in rad per token, falling from 1; on the CPU where the device has no float64.
 
     Raises:
         TypeError: rotary_dim is no int, or base no number.

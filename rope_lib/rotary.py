@@ -32,8 +32,7 @@ def apply_rotary_emb(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) 
             their seq_len is not that of x; they rotate more than head_dim, or nothing; their axes in front do not fit.
 
     Shapes cannot tell everything: cos and sin exchanged, axes of equal size swapped, and tables of twice the columns
-    (each cosine twice, as some libraries keep them) beside a head_dim that has room for them, rotate by wrong angles in
-    silence.
+    (each cosine twice, as some libraries keep them) beside a head_dim that has room for them, pass in silence.
 
     Source: Su et al. 2021, equations 15 and 34.
 
@@ -187,10 +186,7 @@ class RotaryEmbedding(nn.Module):
         for name, x in (("q", q), ("k", k)) if self.head_dim else ():
             check_tensor(x, name, "torch.zeros(seq_len, head_dim)")
             if x.shape[-1] != self.head_dim:
-                raise ValueError(
-                    f"{name} has shape {tuple(x.shape)}; its last axis must be head_dim, {self.head_dim} "
-                    "(have the heads been split?)"
-                )
+                raise ValueError(f"{name} has shape {tuple(x.shape)}; head_dim must be {self.head_dim} (heads split?)")
         double = any(getattr(x, "dtype", None) is torch.float64 for x in (q, k))
         tables = self.tables(positions, dtype=torch.float64 if double else torch.float32)
         return apply_rotary_pos_emb(q, k, *tables, interleaved=self.interleaved)

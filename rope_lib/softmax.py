@@ -31,11 +31,9 @@ def attention(
         (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros; so can one of NaN.
 
     Raises:
-        TypeError: q, k and v are no dense tensors of one floating-point dtype, or bias is none; causal is neither True
-            nor False, or scale no number.
+        TypeError: q, k, v are no dense tensors of one floating-point dtype, bias none, causal no bool, scale no number.
         ValueError: heads, lengths or devices do not match, axes in front differ, causal queries outnumber the keys, or
-            bias does not broadcast to the scores. Heads and words swapped in all three, where q and k have equally many
-            heads, cannot be seen.
+            bias does not broadcast to the scores. Heads and words swapped in all three pass if kv_heads is heads.
 
     Source: Vaswani et al. 2017, equation 1.
 

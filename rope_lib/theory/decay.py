@@ -19,8 +19,7 @@ from rope_lib.frequencies import cos_sin, inverse_frequencies
 def mean_partial_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
     """B_d(Delta), the mean of |S_j(Delta)| over j = 1 .. dim/2: the curve of RoFormer's figure 2.
 
-    S_j(Delta) is the sum over i < j of exp(i Delta theta_i). Memory: a few tensors of the size of distances, however
-    large dim is.
+    S_j(Delta) is the sum over i < j of exp(i Delta theta_i). Memory: a few tensors like distances, for any dim.
 
     Source: Su et al. 2021, equations 36 and 37.
 

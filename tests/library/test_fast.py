@@ -1,5 +1,6 @@
 """The fast forms of the rotation are the formula: for each dtype, shape and order of memory, in each derivative."""
 
+import inspect
 import itertools
 import sys
 import threading
@@ -268,6 +269,40 @@ def test_an_apple_gpu_is_asked_for_no_complex_numbers(interleaved, dtype):
         turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
     assert turned.device.type == "mps"
     assert turned.dtype == dtype
+
+
+class NewMemory(TorchDispatchMode):
+    """Keeps every tensor that is made, so that no memory is used twice; total says how many bytes they have."""
+
+    def __init__(self, *given):
+        super().__init__()
+        self.made, self.given = [], {x.untyped_storage().data_ptr() for x in given}
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        results = function(*args, **kwargs or {})
+        self.made += [x.untyped_storage() for x in tree_leaves(results) if isinstance(x, torch.Tensor)]
+        return results
+
+    @property
+    def total(self):
+        sizes = {storage.data_ptr(): storage.nbytes() for storage in self.made}
+        return sum(size for place, size in sizes.items() if place not in self.given)
+
+
+@layouts
+@pytest.mark.parametrize(("dtype", "times"), [(torch.float32, 1), (torch.bfloat16, 3)], ids=str)
+def test_new_memory_is_the_result_and_what_is_widened(interleaved, dtype, times, generator):
+    """The system clears new memory first, which takes longer than to rotate."""
+    x, (cos, sin) = normal(generator, 64, 32, 64, dtype=dtype), tables(torch.arange(32), 64)
+    with NewMemory(x, cos, sin) as memory:
+        turned = _fast._rotate_new(x, cos, sin, interleaved)
+    assert times * x.nbytes <= memory.total <= times * x.nbytes + 4 * cos.nbytes
+    assert_rounded_once(turned, x, cos, sin, interleaved=interleaved)
+
+
+def test_torch_need_not_read_the_arguments_anew_at_each_call():
+    """A signature that is not stored is another object each time, and takes longer than rotating a few tokens."""
+    assert inspect.signature(_fast._Rotation.forward) is inspect.signature(_fast._Rotation.forward)
 
 
 # -- Gradients ---------------------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ REFUSED = {
     ),
     "heads that were not split": (
         lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X.repeat(1, 1, 2), X, positions=torch.arange(6)),
-        ValueError, r"q has shape \(2, 6, 16\); its last axis must be head_dim, 8 .*split",
+        ValueError, r"q has shape \(2, 6, 16\); head_dim must be 8 .*split",
     ),
     "heads that were not split, of which keys have fewer": (
         lambda: RotaryEmbedding(8, interleaved=True)(X.repeat(1, 1, 4), X.repeat(1, 1, 2), positions=torch.arange(6)),
@@ -322,7 +322,7 @@ REFUSED = {
     ),
     "keys of another size": (
         lambda: RotaryEmbedding(8, interleaved=True, head_dim=8)(X, X.repeat(1, 1, 2), positions=torch.arange(6)),
-        ValueError, r"k has shape \(2, 6, 16\); its last axis must be head_dim, 8",
+        ValueError, r"k has shape \(2, 6, 16\); head_dim must be 8",
     ),
     "no scale at all": (
         lambda: softmax.attention(X, X, X, causal=True, scale=-float("inf")), ValueError, "scale is -inf; it must be",
