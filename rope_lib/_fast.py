@@ -124,10 +124,10 @@ def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tenso
         y0, y1 = torch.mul(x, torch.cat((cos, cos), dim=-1), out=y).chunk(2, dim=-1)
         y0.addcmul_(x1, sin, value=-1)
         y1.addcmul_(x0, sin)
-    else:  # y's memory is just wide enough to keep half of x until y is written, but for half precision in float64
-        kept = (y.view(dtype) if 2 * y.itemsize == dtype.itemsize else torch.empty_like(x0)).copy_(x0)
+    else:  # until y is written, its memory holds half of the products; it is too small for half precision in float64
+        kept = torch.mul(x0, sin, out=y.view(dtype) if 2 * y.itemsize == dtype.itemsize else torch.empty_like(x0))
         x0.mul_(cos).addcmul_(x1, sin, value=-1)
-        x1.mul_(cos).addcmul_(kept, sin)
+        torch.addcmul(kept, x1, cos, out=x1)
     return y if wide is x else y.copy_(wide)
 
 
