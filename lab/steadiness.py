@@ -47,7 +47,7 @@ def temporaries(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def library(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """`apply_rotary_emb`: four operations, each on half of the whole tensor, into one result."""
+    """`apply_rotary_emb`: three operations, on the whole tensor and on its halves, into one result."""
     return apply_rotary_emb(x, cos, sin, interleaved=False)
 
 
