@@ -5,7 +5,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# Without a window it is the same engine, takes less time, and spaces letters as phones do, by parts of a pixel.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = (
     "--no-sandbox",
     "--disable-background-networking",
