@@ -138,6 +138,7 @@ def test_each_is_shown_by_keyboard_alone(browser, html):
         switch(page).focus()
         page.keyboard.press("Space")
         assert switch(page).is_checked()
+        assert page.evaluate("localStorage.predict") == "on"  # from disk, too
         page.locator(".rb-cover").nth(2).focus()
         ring = "getComputedStyle(document.activeElement).outlineStyle"
         assert page.evaluate(ring) != "none"
@@ -246,8 +247,7 @@ def test_without_a_script_nothing_is_covered(browser, html):
 @pytest.mark.slow
 def test_a_run_of_ones_own_shows_its_result(browser, served):
     cell = next(cell for _, cell in live_cells(CHAPTER) if "predict" in tags(cell) and "print(" in cell.source)
-    with Visit(browser, f"{served[0]}/chapters/{CHAPTER}.html") as visit:
-        switch(visit.page).click()
+    with Opened(browser, CHAPTER, served[0]) as visit:
         mine = Live(visit.page, cell.source)
         assert mine.cell.locator(".rb-cover").is_visible()
         mine.click("Try it")
