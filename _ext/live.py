@@ -1,6 +1,6 @@
 """Proofs that run in the page: their controls, and the Python that the pages bring along.
 
-`make book` fetches Python for the page, the package `pyodide`, and compiles sympy for it (tools/pack_python.py). In the
+Python for the page is the package `pyodide`, with sympy compiled for it (fetched.py, pack_python.py). In the
 page run in_page.py, live.js and live_worker.js; none is loaded before the first click, for which try.js waits.
 """
 
@@ -12,11 +12,13 @@ from pathlib import Path
 
 import in_page
 from docutils import nodes
-from formulas import FETCHED, TEMML
+from formulas import TEMML
 from sphinx.application import Sphinx
 
+from _ext.fetched import FETCHED, MODULES
+
 ROOT = Path(__file__).parent.parent
-PYODIDE = FETCHED / "node_modules" / "pyodide"
+PYODIDE = MODULES / "pyodide"
 FROM_NPM = (
     "pyodide.mjs",
     "pyodide.asm.mjs",

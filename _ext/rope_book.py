@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).parent.parent
 PARTS = (
@@ -23,6 +24,11 @@ def version_of(*suffixes: str, folders: tuple[str, ...] = ("_ext",)) -> str:
 def setup(app: Sphinx) -> dict:
     """Connect the parts. The library and the figures are not installed where only pages are built."""
     sys.path.insert(0, str(ROOT))
+    try:
+        import_module("fetched").fetch_if_needed()
+    except OSError as error:
+        raise ExtensionError(str(error)) from None
+    import_module("whole").begin(app)
     for part in PARTS:
         import_module(part).setup(app)
     # When the extension changes, all pages are read again; when only a style, a script or the code that their notebooks

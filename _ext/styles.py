@@ -4,10 +4,10 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from formulas import FETCHED, NODE
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from _ext.fetched import MODULES, NODE
 from figures import palette
 
 STATIC = Path(__file__).parent / "static"
@@ -21,7 +21,7 @@ THEIRS = (
     "Temml-STIX2.css",
 )
 OWN = ("rope_book.css", "head.css", "live.css", "predict.css", "search.css")
-PURGECSS = FETCHED / "node_modules" / "purgecss" / "lib" / "purgecss.js"
+PURGECSS = MODULES / "purgecss" / "lib" / "purgecss.js"
 
 
 def name_version(app: Sphinx, config: Config) -> None:

@@ -18,11 +18,11 @@ ROOT = Path(__file__).parent.parent
 def imports_of(notebook: dict) -> ModuleFinder:
     """The modules that the notebook imports, directly or through one another: the book's found, all others missing."""
     code = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as script:
-        script.write(re.sub(r"^%.*", "", code, flags=re.MULTILINE))
-        script.flush()
-        finder = ModuleFinder(path=[str(ROOT)])
-        finder.run_script(script.name)
+    finder = ModuleFinder(path=[str(ROOT)])
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "notebook.py")
+        script.write_text(re.sub(r"^%.*", "", code, flags=re.MULTILINE), encoding="utf-8")
+        finder.run_script(str(script))
     return finder
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from _ext.formulas import FETCHED, mathml
+from _ext.fetched import STATIC
+from _ext.formulas import mathml
 from _ext.head import published
 
 CONFIG = Path(__file__).parent.parent / "_config.yml"
@@ -29,11 +30,11 @@ def with_formulas(page: str, macros: dict[str, str] | None = None) -> str:
 
 def math_style() -> str:
     """The style of formulas, with their font inside."""
-    css = (FETCHED / "static" / "Temml-STIX2.css").read_text(encoding="utf-8")
+    css = (STATIC / "Temml-STIX2.css").read_text(encoding="utf-8")
     theta = '@font-face { font-family: STIX2; src: url("./theta.woff2"); unicode-range: U+1D703; }'
 
     def inside(match: re.Match) -> str:
-        data = base64.b64encode((FETCHED / "static" / match[1]).read_bytes()).decode()
+        data = base64.b64encode((STATIC / match[1]).read_bytes()).decode()
         return f"url(data:font/woff2;base64,{data})"
 
     return re.sub(r"""url\(["']\./([\w-]+\.woff2)["']\)""", inside, css + theta)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -141,7 +140,7 @@ def linear_attention_step(
     _check(q, k, v, rotation, decay, True, chunk_size, feature_map)
     if state is not None and not isinstance(state, State):
         raise TypeError(f"state is a {type(state).__name__}; it must be the State that the last call returned second")
-    for name, part in () if state is None else state._asdict().items():
+    for name, part in () if state is None else zip(State._fields, state, strict=True):
         check_tensor(part, f"state.{name}", "the second result of the last call")
         if part.dtype != widened(q[..., :0]).dtype:
             raise TypeError(f"state.{name} is {part.dtype}; for q in {q.dtype} it must be {widened(q[..., :0]).dtype}")
@@ -152,9 +151,9 @@ def linear_attention_step(
 
 
 def _without_autocast(x: Tensor) -> AbstractContextManager:
-    """It would keep the sums in half precision, where they stop growing."""
-    kind = x.device.type
-    on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    """Turn autocast off: it would keep the sums in half precision, where they stop growing."""
+    kind = x.device.type  # on meta there is no autocast, and torch's question whether there is stops older compilers
+    on = kind != "meta" and torch.is_autocast_enabled(kind)
     return torch.autocast(kind, enabled=False) if on else nullcontext()
 
 
@@ -169,7 +168,7 @@ def _causal(
     length, segment, decay = q.shape[-2], SEGMENT * chunk_size, decay and float(decay)
     whole = length // chunk_size * chunk_size
     ends = () if torch.compiler.is_compiling() else (*range(segment, whole, segment), whole)
-    sizes = [b - a for a, b in pairwise((0, *ends, length)) if b > a] or [0]
+    sizes = [end - start for start, end in zip((0, *ends), (*ends, length), strict=True) if end > start] or [0]
     if rotation is not None:
         features = q[..., :1].expand(*q.shape[:-1], 2 * rotation.cos.shape[-1:].numel())  # feature_map comes later
         check_rotation(*rotation[:3], q=features)

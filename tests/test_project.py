@@ -109,13 +109,20 @@ def test_code_of_the_readme_runs():
     assert names["q"].shape == names["k"].shape == (1, 8, 16, 64)
 
 
+WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8"))["jobs"]
+
+
+def planned(*words):
+    """What make would do."""
+    done = subprocess.run(["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 def test_workflow_runs_library_and_chapters_with_old_new_and_colabs_versions():
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text())
-    legs = {leg["python"]: leg["versions"] for leg in workflow["jobs"]["versions"]["strategy"]["matrix"]["include"]}
-    assert legs == {"3.11": "", "3.12": "torch numpy", "3.13": "-c constraints-colab.txt"}
-    for versions in legs.values():
-        words = ["make", "--dry-run", "versions", *([f"VERSIONS={versions}"] if versions else [])]
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    legs = [leg["versions"] for leg in WORKFLOW["versions"]["strategy"]["matrix"]["include"]]
+    assert legs == ["", "torch numpy", "-c constraints-colab.txt"]
+    for versions in legs:
+        done = planned("versions", *([f"VERSIONS={versions}"] if versions else []))
         assert f"{versions or 'torch==2.5'} torch numpy sympy matplotlib tqdm" in done
         assert "--doctest-modules rope_lib tests/library" in done
         assert "--nbval-lax chapters/*.ipynb" in done
@@ -123,35 +130,15 @@ def test_workflow_runs_library_and_chapters_with_old_new_and_colabs_versions():
     assert {"torch", "numpy", "sympy", "matplotlib", "tqdm", "ipython", "ipykernel"} <= set(named)
 
 
-@pytest.mark.parametrize(
-    ("setting", "says"),
-    [
-        ("PYTHON=no-such-python", "there is no no-such-python here"),
-        ("PYTHON=$DIR/old", "needs Python 3.11 to 3.13"),
-        (f"PYTHON={sys.executable}", "pip could not install requirements-book.txt: is there a network?"),
-    ],
-)
-def test_make_fails_with_one_sentence(setting, says, tmp_path, monkeypatch):
-    monkeypatch.setenv("PIP_NO_INDEX", "1")  # as good as no network
-    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    old = tmp_path / "old"
-    old.write_text("#!/bin/sh\nexit 1\n")
-    old.chmod(0o755)
-    (tmp_path / "tools").mkdir()
-    needed = (
-        "requirements-book.txt",
-        "constraints.txt",
-        "package.json",
-        "package-lock.json",
-        "tools/pack_python.mjs",
-        "tools/pack_python.py",
-    )
-    for name in ("Makefile", *needed):
-        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    argument = setting.replace("$DIR", str(tmp_path))
-    done = subprocess.run(["make", "book", argument], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    lines = [line for line in done.stderr.splitlines() if not re.match(r"make(\[\d+\])?:", line)]
-    assert len(lines) == 1
-    assert lines[0].startswith("Error: ")
-    assert says in lines[0]
+def test_workflow_runs_every_test_and_publishes_only_if_nothing_is_red():
+    """Its three parts are `make test-all`: what is not slow with and without the pages, and what is slow."""
+    parts = WORKFLOW["test"]["strategy"]["matrix"]["part"]
+    asked = [planned(part).splitlines()[-1].partition("pytest")[2] for part in parts]
+    library, pages, slow = asked
+    assert '-m "not slow"' in library
+    assert "--ignore tests/pages _build/downloads rope_lib tests" in library
+    assert library.rpartition("--nbval --doctest-modules")[1]
+    assert pages.endswith('-m "not slow" tests/pages')
+    assert slow.endswith("-m slow tests")
+    assert set(WORKFLOW) - {"publish"} == set(WORKFLOW["publish"]["needs"])
+    assert WORKFLOW["machines"]["strategy"]["matrix"]["python"] == ["3.12", "3.13", "3.14"]

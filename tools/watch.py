@@ -13,6 +13,8 @@ from livereload import Server
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
+from tools.serve import free_port
+
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "_build" / "html"
 WATCHED = (
@@ -41,8 +43,9 @@ def in_a_process_of_its_own() -> None:
 
 
 if __name__ == "__main__":
+    port = free_port(sys.argv[1])
     in_a_process_of_its_own()
     server = Server()
     for pattern in WATCHED:
         server.watch(str(ROOT / pattern), in_a_process_of_its_own)
-    server.serve(port=int(sys.argv[1]), root=str(PAGES))
+    server.serve(port=port, root=str(PAGES))

@@ -10,5 +10,5 @@ if __name__ == "__main__":
     out = ROOT / "build" / whose
     student(out) if whose == "student" else teacher(out, int(*seed))
     print_sheets(out)
-    names = sorted(path.name for path in out.iterdir() if path.name != "__pycache__")
+    names = sorted(path.name for path in out.iterdir() if path.name[0] not in "._")
     print(f"In build/{whose}: {', '.join(names)}")

@@ -5,7 +5,10 @@ Students also get the chapters with nothing to look up in them: neither outputs 
 """
 
 import ast
+import hashlib
+import json
 import re
+import sys
 from pathlib import Path
 
 import nbformat
@@ -13,9 +16,11 @@ import nbformat
 from lectures.teacher.numbers import numbers
 
 FOLDER = Path(__file__).parent
+CHECK = FOLDER / "check.py"
 ROOT = FOLDER.parent.parent
 BEGIN, END = r"^([ \t]*)### BEGIN SOLUTION\n", r"^[ \t]*### END SOLUTION(?:\n|\Z)"
 SOLUTION = re.compile(r"<details><summary>Solution.*?</details>\s*", re.DOTALL)
+WRITTEN = ".written.json"  # the state of the files when they were written
 FILES = ("adapters.py", "hw1_rope.ipynb", "hw2_prove.md", "hw3_length.ipynb")
 
 
@@ -100,13 +105,35 @@ def write_chapters(folder: Path) -> None:
                 target.write_bytes((ROOT / picture).read_bytes())
 
 
+def keep_what_was_changed(folder: Path) -> None:
+    """Refuse to write over files that were changed since they were written: solutions, perhaps, and hours of work."""
+    known, present = {}, states(folder)
+    if (folder / WRITTEN).exists():
+        known = json.loads((folder / WRITTEN).read_text(encoding="utf-8"))
+        present = {name: state for name, state in present.items() if name in known}  # what others put there stays there
+    changed = [name for name, state in present.items() if known.get(name) != state]
+    if changed:
+        sys.exit(
+            f"Error: {', '.join(changed)} in {folder} changed since they were written (your solutions?); nothing was "
+            "written. Rename the folder, or remove what you do not need, and try again."
+        )
+
+
+def states(folder: Path) -> dict[str, str]:
+    """What changes with each sheet of the homework and each chapter."""
+    present = (path for path in sorted(folder.rglob("*.*")) if path.suffix in (".ipynb", ".md", ".py"))
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in present}
+
+
 def student(folder: Path) -> None:
     """Everything a student gets."""
     folder.mkdir(parents=True, exist_ok=True)
+    keep_what_was_changed(folder)
     for name in FILES:
         write(name, folder, without_solution)
-    (folder / "check.py").write_bytes((FOLDER / "check.py").read_bytes())
+    (folder / "check.py").write_bytes(CHECK.read_bytes())
     write_chapters(folder / "chapters")
+    (folder / WRITTEN).write_text(json.dumps(states(folder)), encoding="utf-8")
 
 
 def teacher(folder: Path, seed: int) -> None:
@@ -114,9 +141,9 @@ def teacher(folder: Path, seed: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         write(name, folder)
-    hidden, count = re.subn(r"^SEED = 0\b", f"SEED = {seed}", (FOLDER / "check.py").read_text(), flags=re.MULTILINE)
+    hidden, count = re.subn(r"^SEED = 0\b", f"SEED = {seed}", CHECK.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert count == 1
-    (folder / "check.py").write_text(hidden)
+    (folder / "check.py").write_text(hidden, encoding="utf-8")
     exam = (ROOT / "lectures" / "teacher" / "exam.md").read_text(encoding="utf-8")
     drawn = numbers(seed)
     exam = re.sub(r"\[\[(\w+)\]\]", lambda match: drawn[match[1]], exam)

@@ -5,12 +5,11 @@ import functools
 import http.server
 import io
 import re
-import sys
 import threading
 import unicodedata
 import zlib
 from pathlib import Path
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlparse
 
 import in_page
 import nbformat
@@ -19,6 +18,7 @@ from playwright.sync_api import TimeoutError
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
+from _ext.fetched import MODULES
 from tests.conftest import HTML, ROOT
 
 PAGES = [f"chapters/{name}.html" for name in (
@@ -84,11 +84,16 @@ def served(html):
         running.shutdown()
 
 
+def on_disk(url):
+    """The file that an address is of, whatever its folders are called."""
+    return Path(unquote(urlparse(url).path))
+
+
 def own_script(visit):
     """Bytes of the book's own scripts that a page loads before anybody clicks: the files, and what stands in it."""
-    page = Path(urlparse(visit.page.url).path).read_text(encoding="utf-8")
+    page = on_disk(visit.page.url).read_text(encoding="utf-8")
     inside = re.findall(r"<script\b(?![^>]* src=)[^>]*>(.+?)</script>", page, re.DOTALL)
-    files = {Path(urlparse(url).path) for url in visit.requests if url.startswith("file:")}
+    files = {on_disk(url) for url in visit.requests if url.startswith("file:")}
     own = {path.name for path in (ROOT / "_ext" / "static").glob("*.*js")}
     return {path.name: path.stat().st_size for path in files if path.name in own} | {
         code[:40]: len(code.encode()) for code in inside
@@ -97,7 +102,7 @@ def own_script(visit):
 
 # -- What can be seen --------------------------------------------------------------------------------------------------
 
-AXE = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = MODULES / "axe-core" / "axe.min.js"
 JUDGE = """async rules => {
     const judged = await axe.run(document, {resultTypes: ['violations'], ...rules});
     return judged.violations.filter(one => ['serious', 'critical'].includes(one.impact))

@@ -16,7 +16,8 @@ from tests.conftest import CI, HTML
 from tests.pages.conftest import CHAPTER, PAGES, WITHOUT_MATH
 
 pytestmark = pytest.mark.slow
-NEEDED = {"firefox": ("firefox-esr",), "webkit": ("WebKitWebDriver", "Xvfb")}
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")  # Debian's name, everybody else's
+NEEDED = {"firefox": (FIREFOX or "firefox",), "webkit": ("WebKitWebDriver", "Xvfb")}
 # What stands first in each page and remembers what goes wrong in it: a script's error, or a script, sheet or picture
 # that did not come. Icon, font and next page are hints: a browser may give up fetching them, and fetch them again.
 WATCH = b"""<script>addEventListener('error', ({ message, target }) => {
@@ -28,7 +29,7 @@ WATCH = b"""<script>addEventListener('error', ({ message, target }) => {
 def firefox():
     from marionette_driver.marionette import Marionette
 
-    browser = Marionette(bin=shutil.which("firefox-esr"), headless=True)
+    browser = Marionette(bin=FIREFOX, headless=True)
     browser.start_session()
     try:
         yield browser.navigate, lambda code: browser.execute_script(code, sandbox=None)

@@ -10,7 +10,7 @@ from fontTools.ttLib import TTFont
 from tests.conftest import HTML, ROOT
 from tests.pages.conftest import CHAPTER, PAGES, Visit
 
-FONTS = formulas.FETCHED / "static"
+FONTS = formulas.STATIC
 ITALIC = {chr(code): chr(0x1D44E + place) for place, code in enumerate(range(ord("a"), ord("z") + 1))} | {
     chr(code): chr(0x1D434 + place) for place, code in enumerate(range(ord("A"), ord("Z") + 1))
 } | {chr(code): chr(0x1D6FC + place) for place, code in enumerate(range(ord("α"), ord("ω") + 1))}  # fmt: skip

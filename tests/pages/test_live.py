@@ -3,14 +3,13 @@
 import json
 import re
 import time
-from urllib.parse import urlparse
 
 import in_page
 import pytest
 
 from rope_lib.theory.symbolic import NotProved
 from tests.conftest import HTML, ROOT
-from tests.pages.conftest import Live, Visit, live_cells
+from tests.pages.conftest import Live, Visit, live_cells, on_disk
 
 AT_LEAST = {  # cells that a reader can run in the page
     "01_why_position": 9, "02_sinusoidal_encoding": 9, "03_relative_family": 5, "04_rope_from_complex_numbers": 25,
@@ -192,7 +191,7 @@ def test_a_page_from_disk_says_what_to_do(browser, served, html):
         proof.click("Try it")
         proof.status.filter(has_text="make serve").wait_for(timeout=5000)
         assert proof.code.count() == 0
-        assert [urlparse(url).path for url in visit.requests] == [f"{html}/_static/live.js"]
+        assert [on_disk(url) for url in visit.requests] == [html / "_static" / "live.js"]
         assert visit.complaints == []
 
 

@@ -1,13 +1,11 @@
 """Every page on a phone of 360 pixels. Each is opened once, and asked all that there is to ask."""
 
 import gzip
-from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 import pytest
 from playwright.sync_api import TimeoutError
 
-from tests.pages.conftest import PAGES, Visit, judge, own_script
+from tests.pages.conftest import PAGES, Visit, judge, on_disk, own_script
 
 
 @pytest.fixture(scope="module", params=PAGES)
@@ -28,7 +26,7 @@ def test_its_own_script_is_small_on_a_phone(phone_visit):
 
 def test_the_first_load_is_light(phone_visit):
     """All that is asked for until the page is whole, compressed as a host on the web does; pictures are in the page."""
-    files = {Path(unquote(urlparse(url).path)) for url in phone_visit.requests if url.startswith("file:")}
+    files = {on_disk(url) for url in phone_visit.requests if url.startswith("file:")}
     weights = {path.name: len(gzip.compress(path.read_bytes())) for path in files}
     print(f"{phone_visit.page.url}: {len(weights)} files, {sum(weights.values())} bytes")
     assert sum(weights.values()) <= (160_000 if "index" in phone_visit.page.url else 300_000), weights

@@ -37,7 +37,7 @@ def test_travelling_cell_is_the_same_each_time_and_carries_what_is_needed():
 
 
 FIRST_CELL = """
-import json, os, sys
+import json, os, sys, torch  # torch first: its CUDA build starts ldconfig when it is imported, and is not the book's
 changes, own = [], os.environ["TMPDIR"]
 def watch(event, details):
     if event in ("os.exec", "os.fork", "os.posix_spawn", "os.system", "socket.connect", "subprocess.Popen"):

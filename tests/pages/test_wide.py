@@ -4,14 +4,12 @@ import html as markup
 import re
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
-from urllib.parse import urlparse
 
 import pytest
 
 from figures.palette import HUES, MEANINGS
 from tests.conftest import HTML, ROOT, contrast
-from tests.pages.conftest import PAGES, WITHOUT_MATH, Visit, judge, own_script
+from tests.pages.conftest import PAGES, WITHOUT_MATH, Visit, judge, on_disk, own_script
 
 COLUMNS = 76  # of code, which fit beside both sidebars in a size of type that one can read
 
@@ -28,7 +26,7 @@ def wide(wide_visit):
 
 
 def stem_of(page):
-    return Path(urlparse(page.url).path).stem
+    return on_disk(page.url).stem
 
 
 def test_it_needs_nothing_from_outside_and_complains_of_nothing(wide_visit):

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from itertools import product
@@ -1282,3 +1283,21 @@ def test_sheets_can_be_printed(built, tmp_path, browser, monkeypatch):
             assert "$" not in re.sub(r"<annotation.*?</annotation>|<style>.*?</style>", "", page, flags=re.DOTALL)
             assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
             assert not re.search(r'(?:src|href)="(?!data:)', page)
+
+
+@pytest.mark.parametrize("name", ["adapters.py", "chapters/05_rotation_matrix.ipynb"])
+def test_a_solved_homework_is_not_written_over(name, built, tmp_path):
+    folder = tmp_path / "student"
+    shutil.copytree(built / "student", folder)
+    (folder / "my_notes.md").write_text("Of nobody's concern.")
+    making.student(folder)  # nothing was changed
+    solved = (folder / name).read_text(encoding="utf-8") + " "
+    (folder / name).write_text(solved, encoding="utf-8")
+    before = (folder / "hw2_prove.md").stat().st_mtime_ns
+    with pytest.raises(SystemExit, match=rf"Error: {name} in .* changed since they were written \(your solutions\?\)"):
+        making.student(folder)
+    assert (folder / name).read_text(encoding="utf-8") == solved
+    assert (folder / "hw2_prove.md").stat().st_mtime_ns == before
+    (folder / ".written.json").unlink()  # by a version of the book that kept no record
+    with pytest.raises(SystemExit, match="nothing was written"):
+        making.student(folder)

@@ -1,0 +1,130 @@
+"""The set-up: what is missing is said in words, what is broken is made anew, and nothing is lost."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tools import serve, setup
+
+
+def test_a_python_that_is_not_there():
+    done = subprocess.run(
+        ["make", "--silent", "book", "PYTHON=no-such-python"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "Error: there is no no-such-python here; name a Python 3.11 or newer" in done.stderr
+
+
+@pytest.mark.parametrize("version", [(3, 11, 0), (3, 14, 10), (3, 15, 2), (4, 0, 0)])
+def test_what_is_newer_is_tried(version):
+    setup.check_version(version, "python3")
+
+
+def test_what_is_too_old_is_refused():
+    with pytest.raises(setup.SetupError, match=r"needs Python 3\.11 or newer, and python3 is 3\.10\.13: PYTHON="):
+        setup.check_version((3, 10, 13), "python3")
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        (
+            "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError'\n"
+            "ERROR: Could not find a version that satisfies the requirement jupyter-book (from versions: none)\n"
+            "ERROR: No matching distribution found for jupyter-book",
+            "no network",
+        ),
+        (
+            "ERROR: Ignored the following versions that require a different Python version: 3.0\n"
+            "ERROR: Could not find a version that satisfies the requirement numpy==9.9 (from versions: 1.0, 2.0)\n"
+            "ERROR: No matching distribution found for numpy==9.9",
+            "has nothing for Python 3.15.2",
+        ),
+        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "the disk is full"),
+        ("Killed", "see below"),
+    ],
+)
+def test_the_last_words_of_pip_are_shown_whole(said, cause, tmp_path):
+    log = tmp_path / "install.log"
+    log.write_text(f"Collecting numpy\n{said}\n", encoding="utf-8")
+    text = setup.explained(log, "requirements.txt", (3, 15, 2))
+    head, *words, end = text.splitlines()
+    assert head.startswith("pip could not install requirements.txt with Python 3.15.2 (")
+    assert cause in head
+    assert words == [line for line in said.splitlines() if line.startswith(("ERROR", "Killed"))] or cause == "see below"
+    assert end.endswith(str(log))
+
+
+def copy(folder: Path) -> Path:
+    """All that a set-up reads."""
+    for name in (*setup.READ["test"], "package.json", "package-lock.json", "Makefile", "tools/setup.py"):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((ROOT / name).read_bytes())
+    return folder
+
+
+def set_up(folder: Path, *arguments: str, **changes) -> subprocess.Popen:
+    command = [sys.executable, "-m", "tools.setup", "book", *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **changes)
+
+
+def test_a_folder_that_is_no_environment_is_left_alone(tmp_path):
+    folder = copy(tmp_path)
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / "thesis.txt").write_text("years of work")
+    _, error = set_up(folder).communicate()
+    assert error.startswith("Error: ")
+    assert "is a folder with other things in it" in error
+    assert (folder / ".venv" / "thesis.txt").read_text() == "years of work"
+
+
+def test_an_environment_whose_python_is_gone_is_made_anew_and_a_second_set_up_waits(tmp_path, monkeypatch):
+    """With no index for pip, as good as no network: it ends with pip's words, the package and the Python."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    folder = copy(tmp_path / "Größe 1" / "Rotate, Don't Add")
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    (folder / ".venv" / "pyvenv.cfg").write_text("home = /no/longer/there\n")
+    (folder / ".venv" / "bin" / "python").symlink_to("/no/longer/there/python3")
+    first = set_up(folder)
+    time.sleep(0.5)
+    second = set_up(folder)
+    said = [process.communicate() for process in (first, second)]
+    assert "Making .venv anew: its Python, or its pip, is gone" in said[0][0]
+    assert "Another set-up is running" in said[1][0]
+    assert "anew" not in said[1][0]
+    number = ".".join(map(str, sys.version_info[:3]))
+    for (_, error), process in zip(said, (first, second), strict=True):
+        assert process.returncode == 1
+        assert f"pip could not install requirements-book.txt with Python {number} (no network" in error
+        assert "No matching distribution found for jupyter-book==" in error
+        assert "Traceback" not in error
+
+
+# -- Serving -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["80x", "0", "99999", "-1", ""])
+def test_a_port_that_is_none(text):
+    with pytest.raises(SystemExit, match=r"PORT is .*; it must be a number from 1 to 65535"):
+        serve.free_port(text)
+
+
+@pytest.mark.parametrize("program", ["serve", "watch"])
+def test_a_port_that_is_taken_is_said_at_once(program):
+    with serve.ThreadingHTTPServer(("127.0.0.1", 0), serve.Pages) as other:
+        command = [sys.executable, "-m", f"tools.{program}", str(other.server_port)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"Error: port {other.server_port} cannot be used (Address already in use)")
+
+
+def test_python_for_the_page_has_the_type_that_browsers_insist_on(monkeypatch):
+    types = serve.Pages.extensions_map
+    assert (types[".wasm"], types[".mjs"], types[".js"]) == ("application/wasm", "text/javascript", "text/javascript")

@@ -1,0 +1,46 @@
+"""Serve the built pages on this machine: python -m tools.serve 8000. Control and C end it."""
+
+import contextlib
+import socket
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+PAGES = Path(__file__).parent.parent / "_build" / "html"
+
+
+class Pages(SimpleHTTPRequestHandler):
+    """Files with the types that browsers insist on; some Windows machines name others."""
+
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
+        ".js": "text/javascript",
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
+    }
+
+    def log_message(self, *args) -> None:
+        """Nothing is said of each file."""
+
+
+def free_port(text: str) -> int:
+    """The number of a port on which nobody answers yet; else the program ends with a sentence."""
+    if not text.isdecimal() or not 0 < int(text) < 2**16:
+        sys.exit(f"Error: PORT is {text}; it must be a number from 1 to 65535, such as 8000")
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that has just been left is free
+        try:
+            tried.bind(("127.0.0.1", int(text)))
+        except OSError as error:
+            sys.exit(
+                f"Error: port {text} cannot be used ({error.strerror}); name another: PORT={int(text) % 65000 + 1}"
+            )
+    return int(text)
+
+
+if __name__ == "__main__":
+    port = free_port(sys.argv[1])
+    with ThreadingHTTPServer(("127.0.0.1", port), partial(Pages, directory=str(PAGES))) as server:
+        print(f"The book is on http://localhost:{port}. Control and C end it.", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()

@@ -1,0 +1,164 @@
+"""Set the book up: python -m tools.setup book, or test. `make` calls it; nothing happens if all is there.
+
+The Python that runs this makes an environment, .venv, and pip installs into it what the pages need (book) or what the
+tests need, too (test). A set-up that was broken off is taken up again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where two set-ups at once are not guarded
+    fcntl = None
+
+ROOT = Path(__file__).resolve().parent.parent
+OLDEST = (3, 11)
+LISTS = {"book": "requirements-book.txt", "test": "requirements.txt"}
+READ = {"book": ("requirements-book.txt", "constraints.txt")}
+READ["test"] = ("requirements.txt", *READ["book"])
+ASK = "import json, pip, sys, sysconfig; print(json.dumps([sys.version_info[:3], sysconfig.get_path('purelib')]))"
+
+
+class SetupError(Exception):
+    """What a reader is told; the program ends."""
+
+
+def alone() -> IO[str]:
+    """Two set-ups at once would spoil one another: the second waits until the first has closed, or lost, its file."""
+    own = open(__file__, encoding="utf-8")  # noqa: SIM115  the caller closes it
+    if fcntl is not None:
+        try:
+            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            print("Another set-up is running; waiting for it ...", flush=True)
+            fcntl.flock(own, fcntl.LOCK_EX)
+    return own
+
+
+def python_of(venv: Path) -> Path:
+    """The Python of an environment."""
+    return venv / "Scripts" / "python.exe" if os.name == "nt" else venv / "bin" / "python"
+
+
+def asked(venv: Path) -> tuple[tuple[int, ...], Path] | None:
+    """The version of an environment's Python and the folder of its packages; None where it, or its pip, is missing."""
+    with contextlib.suppress(OSError):
+        done = subprocess.run([python_of(venv), "-c", ASK], capture_output=True, check=False)
+        if done.returncode == 0:
+            version, packages = json.loads(done.stdout)
+            return tuple(version), Path(packages)
+    return None
+
+
+def environment(venv: Path) -> tuple[tuple[int, ...], Path]:
+    """Make the environment, unless one is there that works: after an upgrade of Python, say, it does not."""
+    found = asked(venv)
+    if found is None:
+        check_version(sys.version_info[:3], sys.executable)
+        if venv.exists() and any(venv.iterdir()):
+            if not (venv / "pyvenv.cfg").exists():
+                raise SetupError(f"{venv} is a folder with other things in it; name another one: VENV=.venv-book")
+            print(f"Making {venv.name} anew: its Python, or its pip, is gone ...", flush=True)
+        command = [sys.executable, "-m", "venv", "--clear", venv]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        found = asked(venv)
+        if done.returncode or found is None:
+            words = done.stdout.decode(errors="replace").strip()
+            raise SetupError(
+                f"{sys.executable} cannot make an environment; on Debian and Ubuntu install python3-venv.\n{words}"
+            )
+    check_version(found[0], python_of(venv))
+    return found
+
+
+def check_version(version: tuple[int, ...], python: Path | str) -> None:
+    """Refuse what is too old. What is newer than the lock may have no packages yet; pip will say so."""
+    if version < OLDEST:
+        needed, found = (".".join(map(str, v)) for v in (OLDEST, version))
+        raise SetupError(
+            f"the book needs Python {needed} or newer, and {python} is {found}: PYTHON=python3.12 make book"
+        )
+
+
+def install(venv: Path, what: str, version: tuple[int, ...]) -> None:
+    """pip's part, unless the files that name the packages are the same as when it was done."""
+    state = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in READ[what]) + repr(version).encode())
+    done = venv / f"{what}.installed"
+    if done.exists() and done.read_text(encoding="ascii") == state.hexdigest():
+        return
+    long = "some minutes: torch is large" if what == "test" else "a minute"
+    print(f"Installing {LISTS[what]} into {venv.name} (once, {long}) ...", flush=True)
+    log = venv / "install.log"
+    command = [python_of(venv), "-m", "pip", "install", "--disable-pip-version-check", "-r", ROOT / LISTS[what]]
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as pip:
+        while pip.poll() is None:
+            show(log)
+            time.sleep(0.2)
+    show()
+    if pip.returncode:
+        raise SetupError(explained(log, LISTS[what], version))
+    done.write_text(state.hexdigest(), encoding="ascii")
+
+
+def show(log: Path | None = None) -> None:
+    """In a terminal: what pip does just now, in a line that the next one replaces."""
+    if sys.stdout.isatty():
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log else []
+        print(f"\r  {lines[-1].strip()[:76] if lines else '':76}", end="" if log else "\r", flush=True)
+
+
+def explained(log: Path, name: str, version: tuple[int, ...]) -> str:
+    """Why pip could not install: its last words, whole, and what they mean where that is known."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    words = re.findall(r"^ *(?:ERROR|error|OSError).*", text, re.MULTILINE)[-6:] or text.splitlines()[-6:]
+    number = ".".join(map(str, version))
+    if "No space left" in text:
+        cause = "the disk is full"
+    elif "(from versions: none)" in text:
+        cause = "no network, or none of pip's indexes answers"
+    elif "No matching distribution" in text or "Failed to build" in text:
+        cause = f"a package that is pinned has nothing for Python {number} on this machine; try PYTHON=python3.13"
+    else:
+        cause = "see below"
+    head = f"pip could not install {name} with Python {number} ({cause}). Its last words:"
+    return "\n".join([head, *words, f"All that it said is in {log}"])
+
+
+def main() -> None:
+    """The program."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=LISTS)
+    parser.add_argument("--venv", default=".venv", help="the folder of the environment (.venv)")
+    given = parser.parse_args()
+    venv = ROOT / given.venv
+    with alone():
+        version, packages = environment(venv)
+        install(venv, "book", version)
+        subprocess.run([python_of(venv), ROOT / "_ext" / "fetched.py"], check=True)
+        if given.what == "test":
+            install(venv, "test", version)
+            # The book's own packages, by a way that holds when the folder is moved, whatever letters it is made of.
+            (packages / "the_book.pth").write_text(os.path.relpath(ROOT, packages) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except SetupError as error:
+        sys.exit(f"Error: {error}")
+    except subprocess.CalledProcessError as error:  # it has said why
+        sys.exit(error.returncode)
+    except OSError as error:
+        sys.exit(f"Error: {error}")
