@@ -4,9 +4,14 @@ The built page shows these files in the colours of its theme; the notebooks show
 page shows goes to figures/out/first: the pages are built without torch.
 """
 
+import ast
+import binascii
+import functools
+import hashlib
 import inspect
 import io
 import itertools
+import json
 import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -19,7 +24,8 @@ from figures.palette import FIGURES_ON_DARK, HUES
 from figures.style import STYLE, narrow_form
 
 OUT = Path(__file__).parent / "out"
-
+ROOT = OUT.parent.parent
+DRAWN = OUT / "drawn.json"  # of each figure: what it was drawn from, and the picture that its chapter should show
 
 # Black becomes the colour of the text: on a page that of its theme, alone that of the reader's preference. The other
 # colours are variables: a dark page sets them; a light one leaves what stands behind the comma.
@@ -97,9 +103,67 @@ def first_page() -> dict[str, bytes]:
     return import_module("figures.hero").files() | import_module("figures.thumbnails").files()
 
 
+# -- Whether what is stored is what would be drawn ----------------------------------------------------------------------
+
+
+def picture(figure: Figure) -> bytes:
+    """The figure as a cell of a notebook stores it."""
+    from IPython.core.pylabtools import print_figure  # where figures are stored, there is IPython
+
+    return print_figure(figure, "png", bbox_inches="tight")
+
+
+def short_hash(content: bytes) -> str:
+    """Enough of a hash to tell two pictures apart."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+@functools.cache
+def program(module: str) -> dict[str, str]:
+    """A module of `figures` or `lab`, and those that it imports from there, less comments and docstrings."""
+    path = ROOT / f"{module.replace('.', '/')}.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    found = {module: ast.unparse(tree)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(str() as package, names):
+                imported = [package, *(f"{package}.{name.name}" for name in names)]
+            case ast.Import(names):
+                imported = [name.name for name in names]
+            case _:
+                continue
+        for name in imported:
+            if name.startswith(("figures.", "lab.")) and (ROOT / f"{name.replace('.', '/')}.py").exists():
+                found |= program(name)
+    return found
+
+
+def origin(name: str) -> str:
+    """What changes with the code that draws a figure, and with the results that it may show. (Not with rope_lib.)"""
+    parts = program(functions("draw_")[name].__module__)
+    data = [path for folder in ("results", "trained") for path in sorted((ROOT / "lab" / folder).glob("*.[jmn]*"))]
+    text = "".join(parts[module] for module in sorted(parts)).encode()
+    reads = any(module.startswith("lab.") for module in parts)
+    return short_hash(text + b"".join(path.read_bytes() for path in data if reads))
+
+
+def pictures_in_chapters() -> dict[str, bytes]:
+    """The picture that a chapter stores of each figure: that of the cell which is the call alone."""
+    found = {}
+    for path in sorted((ROOT / "chapters").glob("*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            call = re.fullmatch(r"figures\.\w+\.draw_(\w+)\(\)", "".join(cell["source"]))
+            for output in cell["outputs"] if call else ():
+                found[call[1]] = binascii.a2b_base64(output["data"]["image/png"])
+    return found
+
+
 def write_pngs() -> None:
     """All of them, into build/figures."""
-    folder = OUT.parent.parent / "build" / "figures"
+    folder = ROOT / "build" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {name: png(figure) for name, figure in all_figures().items()}
     for name, content in drawn.items():
@@ -110,6 +174,10 @@ def write_pngs() -> None:
 def write_svgs(names: Sequence[str] = ()) -> None:
     """Those named; or all of them, and what the first page shows, into figures/out."""
     drawn = {f"{name}.svg": svg(figure) for name, figure in (all_figures(names) | narrow_figures(names)).items()}
+    known = json.loads(DRAWN.read_text(encoding="utf-8")) if names else {}
+    for name, figure in all_figures(names).items():  # drawn again, as one that was printed has other places
+        known[name] = {"origin": origin(name), "picture": short_hash(picture(figure))}
+    DRAWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     for name, text in drawn.items():
         (OUT / name).write_text(text, encoding="utf-8")
     if not names:
@@ -118,4 +186,4 @@ def write_svgs(names: Sequence[str] = ()) -> None:
                 path.unlink()
         for name, content in first_page().items():
             (OUT / "first" / name).write_bytes(content)
-    print(f"{len(drawn)} figures in {OUT.relative_to(OUT.parent.parent)}")
+    print(f"{len(drawn)} figures in {OUT.relative_to(ROOT)}")

@@ -70,8 +70,16 @@ def contrast(*colours):
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Pages first: the longest files are among them, and the last one to begin is waited for."""
+    """A file stays with one worker. One that is marked shared("page") is dealt out by the parameter of this name.
+
+    Pages first: the longest files are among them, and the last one to begin is waited for.
+    """
     items.sort(key=lambda item: "pages" not in item.path.parts)
+    for item in items:
+        [names] = [mark.args for mark in item.iter_markers("shared")] or [()]
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        parts = [str(parameters[name]) for name in names if name in parameters]
+        item.add_marker(pytest.mark.xdist_group(" ".join([str(item.path), *parts])))
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -263,9 +263,15 @@ def code_cells(path: Path) -> list:
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
 
-def attack(cells: list, per_cell: int | None = None, until_refused: bool = False) -> Iterator[dict]:
-    """Run the cells of a chapter in order; for each with a claim, yield what came of changing it."""
-    space = {"__name__": "__main__", "display": lambda *_: None}
+def attack(
+    cells: list, per_cell: int | None = None, until_refused: bool = False, known: dict[str, str] | None = None
+) -> Iterator[dict]:
+    """Run the cells of a chapter in order; for each with a claim, yield what came of changing it.
+
+    known: for each cell a change that was refused before. It is tried first, so that with until_refused a cell which is
+    as good as it was costs one change.
+    """
+    known, space = known or {}, {"__name__": "__main__", "display": lambda *_: None}
     for cell in cells:
         tree = parsed(cell)
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -274,7 +280,8 @@ def attack(cells: list, per_cell: int | None = None, until_refused: bool = False
             exec(compile(tree, cell.id, "exec"), space)
             after = dict(space)
             found = {"cell": cell.id, "begins": cell.source.splitlines()[0], **dict.fromkeys(VERDICTS, 0), "unseen": []}
-            for text, new in islice(changes(tree, after), per_cell):
+            tried = sorted(islice(changes(tree, after), per_cell), key=lambda change: change[0] != known.get(cell.id))
+            for text, new in tried:
                 space.clear()  # and filled again: functions of the chapter look their names up in it
                 space |= {name: fresh(value) if name in used else value for name, value in before.items()}
                 space |= {f"_{name}": wrong for name, wrong in WRONG.items()}
@@ -283,8 +290,10 @@ def attack(cells: list, per_cell: int | None = None, until_refused: bool = False
                 if said == "survived":
                     line = min(node.lineno for node in ast.walk(tree) if id(node) in new)
                     found["unseen"].append(f"line {line}: {textwrap.shorten(text, 100)}")
-                if until_refused and said == "refused":
-                    break
+                if said == "refused":
+                    found.setdefault("refused by", text)
+                    if until_refused:
+                        break
         space.clear()
         space |= after
         if holds_claim(tree):
@@ -323,7 +332,8 @@ def main() -> int:
     given = parser.parse_args()
     paths = [path for path in CHAPTERS if not given.chapters or any(part in path.stem for part in given.chapters)]
     if given.alone:
-        for found in attack(code_cells(paths[0]), given.per_cell, given.until_refused):
+        known = json.loads(STORED.read_text(encoding="utf-8"))["refused"].get(paths[0].stem)
+        for found in attack(code_cells(paths[0]), given.per_cell, given.until_refused, known):
             print(json.dumps(found), flush=True)
         return 0
     options = [f"--per-cell={given.per_cell}"] * bool(given.per_cell) + ["--until-refused"] * given.until_refused
@@ -340,14 +350,16 @@ def main() -> int:
     if given.store:
         cells = {name: [cell["cell"] for cell in cells] for name, cells in chapters.items()}
         unseen = {name: [f"{c['cell']} {text}" for c in chapters[name] for text in c["unseen"]] for name in chapters}
+        refused = {name: {c["cell"]: c["refused by"] for c in chapters[name] if "refused by" in c} for name in chapters}
         if STORED.exists() and given.chapters:  # the others stay as they are
-            known = json.loads(STORED.read_text())
+            known = json.loads(STORED.read_text(encoding="utf-8"))
             cells, unseen = known["cells"] | cells, known["survived"] | unseen
+            refused = known["refused"] | refused
             counts = known["counts"] | {name: row for name, row in counts.items() if name != "total"}
             rows = [row for name, row in counts.items() if name != "total"]
             counts["total"] = {said: sum(row[said] for row in rows) for said in VERDICTS}
-        stored = {"counts": counts, "cells": cells, "survived": unseen}
-        STORED.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
+        stored = {"counts": counts, "cells": cells, "survived": unseen, "refused": refused}
+        STORED.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return int(bool(blind))
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shutil
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -25,7 +26,11 @@ import figures.quick
 import figures.rotation
 import figures.sinusoidal
 import figures.speed
-from figures.files import COLOURS, DARK_PAGE, OUT, all_figures, functions, narrow_figures, svg
+from figures import files
+from figures.files import (
+    COLOURS, DARK_PAGE, DRAWN, OUT, all_figures, functions, narrow_figures, origin, picture, pictures_in_chapters,
+    short_hash, svg,
+)  # fmt: skip
 from figures.layouts import VECTOR
 from figures.linear import linear_weights
 from figures.palette import HUES
@@ -509,33 +514,72 @@ def test_each_figure_is_stored_in_both_forms():
     assert not missing, f"run `make figures`: {sorted(missing)} are not there, or of no function"
 
 
-@pytest.fixture(scope="module")
-def drawn():
-    return all_figures()
+# -- As they are stored ------------------------------------------------------------------------------------------------
+#
+# A figure is stored three times: wide and narrow as SVG for the pages, as PNG in its chapter for GitHub and JupyterLab.
+# All three are compared with a fresh drawing below, which is slow. So that a stale one is seen at once, `make figures`
+# writes down what each was drawn from and what its chapter should show.
+
+STORED = json.loads(DRAWN.read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def narrow():
-    return narrow_figures()
+def test_a_figure_whose_code_or_data_changed_was_drawn_again():
+    """Where it was not, the change may be one that does not show: it is drawn here, to see."""
+    assert set(STORED) == set(functions("draw_"))
+    changed = [name for name, entry in STORED.items() if entry["origin"] != origin(name)]
+    stale = [name for name, figure in all_figures(changed).items() if svg(figure) != stored_svg(name)] if changed else []
+    assert not stale, f"run `make figures NAME='{' '.join(f'draw_{name}' for name in stale)}'`, and their chapters anew"
+
+
+def test_chapters_show_the_figures_that_were_drawn_last():
+    shown = pictures_in_chapters()
+    assert set(STORED) - set(shown) == {"book_map"}  # it stands in a page that is no notebook
+    stale = [name for name, content in shown.items() if short_hash(content) != STORED[name]["picture"]]
+    assert not stale, f"run `make chapters` for those that show draw_{', draw_'.join(stale)}: their pictures are stale"
+
+
+def test_a_change_is_seen_whether_of_code_colour_or_data(monkeypatch, tmp_path):
+    """Comments and docstrings are no change."""
+    for name in ("figures", "lab"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
+    before = {name: origin(name) for name in ("decay_bound", "rescue")}
+
+    def differs(path, old, new):
+        file = tmp_path / path
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new), encoding="utf-8")
+        files.program.cache_clear()
+        return [name for name in before if origin(name) != before[name]]
+
+    assert differs("figures/decay.py", "RoFormer's figure 2 for", "The second figure of RoFormer for") == []
+    assert differs("lab/trained/rescue.json", "1", "2") == ["rescue"]
+    assert differs("figures/decay.py", "BLUE", "GREEN") == ["decay_bound", "rescue"]
+    assert differs("figures/palette.py", "#0072B2", "#0072B3") == ["decay_bound", "rescue"]
+    files.program.cache_clear()
+
+
+def stored_svg(name):
+    return (OUT / f"{name}.svg").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module", params=sorted(functions("draw_")))
+def drawn(request):
+    """One figure in both forms, drawn once for all that is asked of it."""
+    name = request.param
+    return all_figures([name]) | narrow_figures([name])
 
 
 @pytest.mark.slow
-def test_stored_svg_files_are_up_to_date(drawn, narrow):
-    stored = {path.stem: path.read_text(encoding="utf-8") for path in OUT.glob("*.svg")}
-    assert set(stored) == set(drawn | narrow)
-    for name, figure in (drawn | narrow).items():
-        assert svg(figure) == stored[name], f"{name}.svg is stale: run `make figures`"
-
-
-@pytest.mark.slow
-def test_house_style(drawn, narrow):
-    for name, figure in (drawn | narrow).items():
-        assert figure.get_figwidth() == (NARROW_WIDTH if name.endswith(".narrow") else WIDTH), name
-        assert figure._suptitle is None, name
-        for ax in axes(figure):
-            together = ax.get_shared_x_axes().get_siblings(ax)  # ax itself and what shares its x axis
-            labelled = figure._supxlabel is not None or any(other.get_xlabel() for other in together)
-            assert labelled or not (ax.axison and len(ax.get_xticks())), f"{name}: an x axis says nothing"
+@pytest.mark.shared("drawn")
+def test_stored_files_are_up_to_date(drawn):
+    name, *_ = drawn
+    for form, figure in drawn.items():
+        assert svg(figure) == stored_svg(form), f"{form}.svg is stale: run `make figures NAME=draw_{name}`"
+    again, shown = picture(all_figures([name])[name]), pictures_in_chapters()  # one that was printed has other places
+    assert short_hash(again) == STORED[name]["picture"], f"run `make figures NAME=draw_{name}`"
+    assert name not in shown or shown[name] == again, f"the picture of draw_{name} in its chapter is stale"
 
 
 def written(figure):
@@ -543,9 +587,21 @@ def written(figure):
 
 
 @pytest.mark.slow
-def test_every_figure_has_a_form_for_a_phone(drawn, narrow):
-    assert {f"{name}.narrow" for name in drawn} == set(narrow)
-    for name, figure in (drawn | narrow).items():
+@pytest.mark.shared("drawn")
+def test_house_style(drawn):
+    for name, figure in drawn.items():
+        assert figure.get_figwidth() == (NARROW_WIDTH if name.endswith(".narrow") else WIDTH)
+        assert figure._suptitle is None
+        for ax in axes(figure):
+            together = ax.get_shared_x_axes().get_siblings(ax)  # ax itself and what shares its x axis
+            labelled = figure._supxlabel is not None or any(other.get_xlabel() for other in together)
+            assert labelled or not (ax.axison and len(ax.get_xticks())), f"{name}: an x axis says nothing"
+
+
+@pytest.mark.slow
+@pytest.mark.shared("drawn")
+def test_every_figure_has_a_form_for_a_phone(drawn):
+    for name, figure in drawn.items():
         renderer = FigureCanvasAgg(figure).get_renderer()
         figure.draw_without_rendering()
         for text in written(figure):
@@ -559,14 +615,15 @@ def test_every_figure_has_a_form_for_a_phone(drawn, narrow):
 
 
 @pytest.mark.slow
-def test_a_form_for_a_phone_shows_the_same_numbers(drawn, narrow):
+@pytest.mark.shared("drawn")
+def test_a_form_for_a_phone_shows_the_same_numbers(drawn):
     def numbers(figure):
         found = [np.ma.filled(image.get_array(), np.nan) for ax in axes(figure) for image in ax.images]
         found += [line.get_ydata() for ax in axes(figure) for line in ax.lines]
         return sorted(np.round(np.asarray(part, float), 9).tobytes() for part in found)
 
-    for name in set(drawn) - DRAWINGS:
-        assert numbers(drawn[name]) == numbers(narrow[f"{name}.narrow"]), name
+    name, narrow = drawn
+    assert name in DRAWINGS or numbers(drawn[name]) == numbers(drawn[narrow])
 
 
 def contrast(one, other):
@@ -574,41 +631,51 @@ def contrast(one, other):
     return on_screen(*([255 * part for part in to_rgb(colour)] for colour in (one, other)))
 
 
-@pytest.mark.slow
-def test_text_is_readable_on_light_and_dark_pages(drawn, narrow):
+LIGHT, DARK = "#ffffff", "#14181e"  # the theme's pages
+
+
+@pytest.mark.parametrize(("name", "hue"), HUES.items(), ids=HUES)
+def test_colours_are_readable_on_light_and_dark_pages(name, hue):
     """WCAG AA: 4.5 for text, 3 for lines, computed from the colours that are used."""
-    light, dark = "#ffffff", "#14181e"  # the theme's pages
-    for name, hue in HUES.items():
-        assert contrast(hue.line, light) >= 3 or name == "purple", name
-        assert contrast(hue.text, light) >= 4.5, name
-        assert contrast(hue.on_dark, dark) >= 4.5, name
-    for name, figure in (drawn | narrow).items():
+    assert contrast(hue.line, LIGHT) >= 3 or name == "purple"
+    assert contrast(hue.text, LIGHT) >= 4.5
+    assert contrast(hue.on_dark, DARK) >= 4.5
+
+
+@pytest.mark.slow
+@pytest.mark.shared("drawn")
+def test_text_is_readable_on_light_and_dark_pages(drawn):
+    for name, figure in drawn.items():
         for text in written(figure):
             colour = to_hex(text.get_color())
             if (
                 name.startswith(("shuffled_attention", "needles")) and text.axes and text in text.axes.texts
             ):  # a number in its cell
                 *cell, share = MAP(float(text.get_text()))
-                for page, seen in ((light, colour), (dark, "#ced6dd" if colour == "#000000" else colour)):
+                for page, seen in ((LIGHT, colour), (DARK, "#ced6dd" if colour == "#000000" else colour)):
                     behind = [share * c + (1 - share) * p for c, p in zip(cell, to_rgb(page), strict=True)]
-                    assert contrast(seen, behind) >= 4.5, (name, text.get_text())
+                    assert contrast(seen, behind) >= 4.5, text.get_text()
             else:  # black turns white on a dark page
-                assert colour == "#000000" or (colour in COLOURS and contrast(colour, light) >= 4.5), (name, colour)
+                assert colour == "#000000" or (colour in COLOURS and contrast(colour, LIGHT) >= 4.5), colour
+
+
+def test_a_signed_map_is_clear_in_the_middle():
+    assert [SIGNED(x)[3] for x in (0.0, 1.0)] == [1, 1]
+    assert SIGNED(0.5)[3] < 0.01
 
 
 @pytest.mark.slow
+@pytest.mark.shared("drawn")
 def test_signed_quantities_have_one_map_and_the_others_another(drawn):
-    for name, figure in drawn.items():
+    for figure in drawn.values():
         for image in (image for ax in axes(figure) for image in ax.images):
             low, high = image.get_clim()
             values = np.ma.compressed(np.ma.masked_invalid(image.get_array()))
             if values.min() < 0:
-                assert image.get_cmap() is SIGNED or image.get_cmap() == SIGNED, name
-                assert low == -high, name
+                assert image.get_cmap() is SIGNED or image.get_cmap() == SIGNED
+                assert low == -high
             else:
-                assert image.get_cmap() == (MAP if low == 0 else SIGNED), name
-    assert [SIGNED(x)[3] for x in (0.0, 1.0)] == [1, 1]
-    assert SIGNED(0.5)[3] < 0.01
+                assert image.get_cmap() == (MAP if low == 0 else SIGNED)
 
 
 def test_variables_stand_for_every_colour_of_a_name():
@@ -616,15 +683,6 @@ def test_variables_stand_for_every_colour_of_a_name():
     assert "var(--rb-blue, #0072b2)" in text  # the line
     assert "var(--rb-blue, #005f99)" in text  # its name
     assert not re.search(r"(?<!, )#(?:0072b2|005f99|d55e00|b34700|009e73|00734f)", text.replace(DARK_PAGE, ""))
-
-
-def test_letters_are_the_same_in_every_figure():
-    """The pages keep each outline once."""
-    outlines = {}
-    for path in OUT.glob("*.svg"):
-        for letter, outline in re.findall(r'<path id="(DejaVu[^"]+)"([^>]*)/>', path.read_text(encoding="utf-8")):
-            outline = " ".join(outline.split())
-            assert outlines.setdefault(letter, outline) == outline, (path.name, letter)
 
 
 def test_the_narrow_entry_points_stay_on_the_page():

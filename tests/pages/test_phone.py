@@ -7,6 +7,8 @@ from playwright.sync_api import TimeoutError
 
 from tests.pages.conftest import PAGES, Visit, judge, on_disk, own_script
 
+pytestmark = pytest.mark.shared("phone_visit")
+
 
 @pytest.fixture(scope="module", params=PAGES)
 def phone_visit(request, browser):
