@@ -103,7 +103,7 @@ def first_page() -> dict[str, bytes]:
     return import_module("figures.hero").files() | import_module("figures.thumbnails").files()
 
 
-# -- Whether what is stored is what would be drawn ----------------------------------------------------------------------
+# -- Whether what is stored is what would be drawn ---------------------------------------------------------------------
 
 
 def picture(figure: Figure) -> bytes:

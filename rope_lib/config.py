@@ -1,16 +1,22 @@
-"""Frequencies from the configuration that a published model comes with."""
+"""Frequencies from the configuration that a published model comes with.
+
+A file says less than it means: what it leaves out, the class of its model adds. `_class_defaults` is a record of what
+the classes of transformers add; `_layers` completes a file by it. What nobody knows is an error, never a guess.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from torch import Tensor
 
 from rope_lib import scaling
 from rope_lib._checks import check_dim, check_flag, check_int, check_number
+from rope_lib._class_defaults import DEFAULTS, SOURCE
 from rope_lib.frequencies import inverse_frequencies
+
+# -- The keys that are known -------------------------------------------------------------------------------------------
 
 YARN, MSCALES = ("beta_fast", "beta_slow", "truncate"), ("mscale", "mscale_all_dim")
 LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
@@ -23,54 +29,28 @@ KEYS = {  # rope_type: the keys that must stand beside it, and those that may
     "llama3": (LLAMA3, ()),
     "proportional": ((), ("factor",)),
 }
-ANYWHERE = (
+BESIDE_ANY = (  # what may stand beside any rope_type
     *("rope_type", "type", "rope_theta", "partial_rotary_factor", "original_max_position_embeddings", "finetuned"),
     *("mrope_section", "mrope_interleaved", "max_position_embeddings", "llama_4_scaling_beta"),
 )
-SAME_AS = {"mrope": "default", "su": "longrope"}  # multimodal positions with plain speeds; Phi-3's first name for it
+SAME_TYPE = {"mrope": "default", "su": "longrope"}  # multimodal positions with plain frequencies; Phi-3's first name
+BLOCKS = ("rope_parameters", "rope_scaling")  # the second is the name before transformers 5
 BASES = ("rope_theta", "global_rope_theta", "rotary_emb_base")
 LOCAL_BASES = ("rope_local_base_freq", "local_rope_theta", "swa_rope_theta")  # Gemma 3's, ModernBERT's, MiMo's
-SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct")
-SIZES = ("head_dim", "hidden_size", "num_attention_heads", "max_position_embeddings")
-OTHERS = (  # with "rope" or "rotary" in them, that a configuration may have; a further one could change speeds
-    *("rope_parameters", "rope_scaling", "rotary_dim", "qk_rope_head_dim", "rotary", "rope_interleave"),
-    *("rope_interleaved", "no_rope_layers", "no_rope_layer_interval", "qk_nope_head_dim", "alibi", "use_mrope"),
+SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction")
+HEAD_DIMS = ("head_dim", "attention_head_dim", "kv_channels")
+WIDTHS, HEADS = ("hidden_size", "n_embd"), ("num_attention_heads", "n_head")
+HEAD_DIM_OF = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's
+OTHERS = (  # keys that speak of the rotation and are checked below, or change no frequency
+    *("rotary_dim", "qk_rope_head_dim", "qk_nope_head_dim", "rotary", "alibi", "use_mrope", "rotary_emb_interleaved"),
+    *("rope_interleave", "rope_interleaved", "no_rope_layers", "no_rope_layer_interval"),
 )
-SHARE_OF_CLASS = {  # model_type: what its class in transformers takes for a partial_rotary_factor that the file lacks
-    **dict.fromkeys(("gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), 0.25),
-    **dict.fromkeys(("glm", "glm4", "glm4_moe", "glm4v_moe", "phi", "persimmon", "nemotron", "recurrent_gemma"), 0.5),
-    **dict.fromkeys(("bamba", "dots3_note_audio_encoder", "glm4v_moe_text"), 0.5),
-    **dict.fromkeys(("mimo_v2_flash", "minimax_m3_vl_text", "moonshine", "moonshine_streaming", "musicflamingo")),
-    "neomme": None,  # what these six take is not known here
-}
-STRETCHED = {  # those whose class has a scaling of its own where the file says nothing
-    "apertus", "cwm", "gpt_oss", "higgs_audio_v2", "ministral3", "mistral4", "mistral_large4_text",
-    "openai_privacy_filter",
-}  # fmt: skip
-TWO_HEADS = ("gemma4_text", "gemma4_unified_text", "diffusion_gemma_text", "embedding_gemma2_text")
-TWO_BASES = {  # those whose layers differ, also where the file names one base alone
-    *TWO_HEADS, "deepseek_v4", "dots3_note_text", "gemma3_text", "gemma3n_text", "laguna", "lfm3", "mellum",
-    "mimo_v2_flash", "modernbert", "modernbert-decoder", "t5gemma2_decoder", "t5gemma2_text",
-}  # fmt: skip
-PLAIN = {  # those whose class takes 10000 for a rope_theta, and width over heads for a head_dim, that the file lacks
-    "", "arcee", "bamba", "codegen", "cohere2", "diffllama", "doge", "dots1", "exaone4", "exaone_moe", "falcon",
-    "falcon_h1", "glm4_moe", "gpt_neox", "gptj", "granite", "granitemoe", "granitemoehybrid", "granitemoeshared",
-    "hunyuan_v1_dense", "hunyuan_v1_moe", "internlm2", "llama", "ministral", "mistral", "nanochat", "olmo", "olmo2",
-    "olmo_hybrid", "olmoe", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3_moe", "stablelm", "starcoder2",
-}  # fmt: skip
-DIVIDES = {  # those that take width over heads, too, and perhaps another base
-    "apertus", "bitnet", "chameleon", "cohere", "deepseek", "emu3_text_model", "ernie4_5_moe", "evolla", "flex_olmo",
-    "glm4v_moe", "glm4v_moe_text", "glm4v_text", "glm_image_text", "glm_ocr_text", "gpt_neox_japanese",
-    "granite_docling_text", "gte", "hunyuan_vl_text", "idefics", "jina_embeddings_v3", "lfm2", "lfm2_moe", "minimax",
-    "mixtral", "mllama_text_model", "modernbert", "modernbert-decoder", "olmo3", "persimmon", "phi4_multimodal",
-    "phimoe", "qwen2_5_omni_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen2_vl", "qwen2_vl_text",
-    "qwen3_omni_moe_talker_text", "qwen3_omni_moe_text", "qwen3_vl_moe_text", "smollm3",
-}  # fmt: skip
-HEADS = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's other head
+KNOWN = {*BLOCKS, *BASES, *LOCAL_BASES, *SHARES, *OTHERS}
+WORDS = {"rope", "nope", "rotary", "rotate", "rotation", "theta", "partial", "alibi", "ntk", "yarn"}  # parts of a key
+NAMES = {"factor", "base", "d_head", "head_size", "attention_head_size", "pos_emb"}  # whole keys
 PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config", "talker_config")
-ROTATIONS = (None, "rope", "rotary", "default")  # "absolute" stands beside them, too
-SAYS_MORE = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
-UNKNOWN = f"What the class of {{!r}} takes is not known here: add it to config ({SAYS_MORE})"
+ROTARY_NAMES = (None, "rope", "rotary", "default")  # of position_embedding_type; "absolute" stands beside them, too
+ASK_THE_CLASS = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
 
 
 def frequencies_from_config(
@@ -78,22 +58,31 @@ def frequencies_from_config(
 ) -> tuple[Tensor, float]:
     """Read the dictionary of a config.json: how fast do the pairs turn, and what are the tables multiplied by?
 
-    Known are rope_theta, rope_scaling and rope_parameters, with rope_type (or type) default, linear, dynamic, yarn,
-    longrope, llama3 or proportional; head_dim, qk_rope_head_dim, or hidden_size and num_attention_heads; rotary_dim,
-    partial_rotary_factor; max_position_embeddings, original_max_position_embeddings; older names of these (rotary_pct,
-    n_embd, su ...), and those of models whose layers differ (Gemma 3 and 4, OLMo 3, ModernBERT). Any other name with
-    "rope", "nope", "rotary" or "theta" in it is an error, since the speeds could depend on it. What is null is missing.
-    A missing base is 10000, but not beside rope_parameters, and a missing head_dim hidden_size over
-    num_attention_heads, unless model_type names a class that may take something else: an error, as is a missing scaling
-    where the class has one (gpt-oss ...). A missing partial_rotary_factor is 1, or that of the class (GLM, Phi ...), a
-    missing factor of yarn or longrope the ratio of max_position_embeddings to the original ones. Entries that
-    contradict each other are errors, also an original length above the new one, but that of a layer_type wins.
+    What is read, each also by the older names that published files have (rope_scaling, rotary_pct, n_embd, su ...):
 
-    What few configurations say: the layout of the pairs, which is in the code that the weights were trained with
-    (DeepSeek's `rope_interleave: true` means interleaved), and which layers do not rotate: `no_rope_layers` of Llama 4
-    and SmolLM3 (0 does not), those of full_attention in Cohere 2 and EXAONE 4. What they say beside the speeds:
-    `mrope_section` and `mrope_interleaved` go to `sectioned_cos_sin`, and with `llama_4_scaling_beta` (Ministral 3)
-    rotated queries are multiplied by a number that grows with the position.
+    =============================  ===================================================================================
+    rope_theta                     the base
+    rope_parameters                rope_type, or type: default, linear, dynamic, yarn, longrope, llama3, proportional,
+                                   with the keys of each; or one such entry for each type of layer
+    head_dim                       or hidden_size over num_attention_heads; qk_rope_head_dim where the head that turns
+                                   is one of its own (DeepSeek)
+    partial_rotary_factor          the share of a head that turns; or rotary_dim
+    max_position_embeddings        the length of the model
+    original_max_position_...      the length of its training, before it was stretched
+    =============================  ===================================================================================
+
+    What the file leaves out is what the class of its model_type takes, as recorded from transformers. Of a model_type
+    that is not recorded the base, the head and the share must be given. Without a model_type they are 10000, the width
+    over the heads, and 1.
+
+    An error is: what contradicts itself; a key that may change the frequencies and is not known here; a model that does
+    not rotate, also where the file says so by a null in place of the base (OLMo Hybrid).
+
+    What few files say is the layout of the pairs: it is in the code that the weights were trained with. (DeepSeek's
+    `rope_interleave: true` means interleaved.) Which layers rotate is said by `no_rope_layers` in Llama 4 and SmolLM3
+    (0 does not), and by the code alone in others: those of full_attention do not in Cohere 2 and EXAONE 4.
+    `mrope_section` and `mrope_interleaved` are for `sectioned_cos_sin`. With `llama_4_scaling_beta` (Ministral 3) the
+    rotated queries are also multiplied by a number that grows with the position.
 
     Args:
         config: of the model, or of the part of a multimodal model that rotates.
@@ -106,11 +95,10 @@ def frequencies_from_config(
 
     Raises:
         TypeError: config or its rope_scaling is no mapping; a size is no int, or another entry no number.
-        ValueError: a size or a base is missing; the rope_type, or a key beside it, is not known here or missing; layers
-            differ and layer_type does not name one; the model does not rotate (alibi: true); or as the functions of
+        ValueError: one of the errors above; layers differ and layer_type does not name one; or as the functions of
             `rope_lib.scaling`.
 
-    Source: names and defaults are those of Hugging Face's transformers 5.23; the tests compare with its results.
+    Source: names, defaults and results are those of Hugging Face's transformers 5.23; the tests compare them.
 
     Example:
         >>> llama = {"head_dim": 128, "rope_theta": 500000.0}
@@ -120,46 +108,337 @@ def frequencies_from_config(
     """
     if not isinstance(config, Mapping):
         raise TypeError(f"config is a {type(config).__name__}; it must be a dict: json.load(...), or config.to_dict()")
-    config = {name: value for name, value in _without_nulls(config).items() if value != {}}
-    alibi, rotary, code = config.get("alibi", False), config.get("rotary", True), config.get("position_embedding_type")
-    check_flag(alibi, "alibi")
-    check_flag(rotary, "rotary")
-    other = code not in ROTATIONS and (code != "absolute" or {*BASES, "rope_parameters"}.isdisjoint(config))
-    if alibi or not rotary or other:
-        said = f"alibi: {alibi}, rotary: {rotary}, position_embedding_type: {code!r}"
-        raise ValueError(f"config is of a model without rotation ({said})")
     if seq_len is not None:
         check_number(seq_len, "seq_len", above=0)
     if not isinstance(layer_type, str | None):
-        raise TypeError(f"layer_type is {layer_type!r:.60}; it must be one name")
-    rope = _rope_parameters(config, layer_type)
+        raise TypeError(f"layer_type is {layer_type!r:.60}; it must be one string")
+    _check_that_it_rotates(config)
+    config = _given(config)
+    _check_part(config)
+    _check_keys(config)
+    layers = _layers(config)
+    if layer_type not in layers:
+        raise ValueError(f"layer_type is {layer_type!r}; for this model it must be {' or '.join(map(repr, layers))}")
+    rope = layers[layer_type]
+    kind = _rope_type(rope)
+    share = check_number(
+        _agreed(rope, config, SHARES, layer_type, default=1.0), "partial_rotary_factor", at_least=0, at_most=1
+    )
+    rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
+    base = check_number(_agreed(rope, config, BASES, layer_type), "rope_theta", above=1)
+    _check_sections(rope.get("mrope_section"), rotary_dim)
+    return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len, layer_type))
+
+
+# -- What is refused ---------------------------------------------------------------------------------------------------
+
+
+def _check_that_it_rotates(config: Mapping) -> None:
+    """Refuse the files of models that do not rotate, which say so in several ways."""
+    model_type, code = config.get("model_type"), config.get("position_embedding_type")
+    given = _given(config)
+    if model_type in DEFAULTS and DEFAULTS[model_type] is None:
+        raise ValueError(f"model_type is {model_type!r}, and no layer of its class rotates ({SOURCE})")
+    block = _one_of(given, *BLOCKS)
+    entries = [given, *(_entries(block).values() if isinstance(block, Mapping) else ())]
+    has_base = any(name in entry for entry in entries for name in BASES)
+    for name, otherwise in (("alibi", False), ("rotary", True)):
+        flag = given.get(name, otherwise)
+        check_flag(flag, name)
+        if flag is not otherwise:
+            raise ValueError(f"config has {name}: {str(flag).lower()}; it is of a model without rotation")
+    if code not in ROTARY_NAMES and not (code == "absolute" and (has_base or BLOCKS[0] in given)):
+        raise ValueError(f"config has position_embedding_type {code!r}; it is of a model without rotation")
+    blocks = [config[name] for name in BLOCKS if isinstance(config.get(name), Mapping)]
+    nulls = [name for entry in (config, *blocks) for name in BASES if name in entry and entry[name] is None]
+    if nulls and not has_base:
+        raise ValueError(
+            f"{nulls[0]} is null: does the model rotate? Files of models without rotation have it so (OLMo Hybrid). If "
+            f"this one rotates, put its base in the place of null ({ASK_THE_CLASS})"
+        )
+
+
+def _check_part(config: dict) -> None:
+    """Refuse the whole file of a multimodal model, unless it repeats what its part for text says."""
+    block = _one_of(config, *BLOCKS)
+    if not isinstance(block, Mapping | None):
+        raise TypeError(f"rope_scaling is {block!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
+    for name in BLOCKS:
+        if isinstance(_given(block or {}).get(name), Mapping):
+            raise ValueError(f"rope_scaling holds {name}; take out one of the two dictionaries")
+    names = {*BLOCKS, *BASES, *HEAD_DIMS, *WIDTHS, *HEADS, "max_position_embeddings"}
+    for name in PARTS:
+        part = config.get(name)
+        if part and (
+            not _given(block or {}) or any(part[key] != config.get(key, part[key]) for key in names & {*part})
+        ):
+            raise ValueError(f"config is that of a multimodal model; hand over its {name} ({ASK_THE_CLASS})")
+
+
+def _check_keys(config: dict) -> None:
+    """Refuse keys that may change the frequencies and are not known here, and say in the same error what is missing."""
+    if any("patch_size" in str(key) for key in config):
+        raise ValueError(
+            "config has patch_size: positions in an image have rows and columns, and their frequencies go to "
+            "axial_cos_sin (as in Qwen2-VL's vision part)"
+        )
+    nested = any(isinstance(entry, Mapping) for entry in (_one_of(config, *BLOCKS) or {}).values())  # that is all of it
+    strange = {str(key) for key in config if not nested and key not in KNOWN and _speaks_of_rotation(key)}
+    for name, part in config.items():  # the parts of a multimodal model are other models; MPT's attn_config is not
+        if (
+            not nested
+            and isinstance(part, Mapping)
+            and name not in BLOCKS
+            and (name == "attn_config" or not name.endswith("_config"))
+        ):
+            strange |= {str(name) for key in part if _speaks_of_rotation(key)}
+    missing = _missing(config)
+    if not (strange or missing):
+        return
+    said = []
+    if strange:
+        said.append(f"config has {', '.join(sorted(strange))}: not known here, and the frequencies may depend on it")
+    if missing:
+        of_class = f", and what models of {_model(config)} take is not known here" if "model_type" in config else ""
+        said.append(f"config has no {', no '.join(missing)}{of_class}")
+    if {"rope_type", "type"} & {*config}:
+        advice = "Is this rope_scaling alone? Hand over the whole config"
+    else:
+        advice = (
+            "Add what is missing, and take out what does not matter" if missing else "Take out what does not matter"
+        )
+    raise ValueError(
+        f"{'; '.join(said)}. {advice} ({ASK_THE_CLASS}). If the model does not rotate, it has no frequencies"
+    )
+
+
+def _missing(config: dict) -> list[str]:
+    """What only the class of the model could add, where that is not recorded."""
+    model_type, block = config.get("model_type"), _one_of(config, *BLOCKS) or {}
+    entries = _entries(block)
+    lacks_base = any(not {*BASES} & {*config, *entry} for entry in entries.values())
+    if model_type is None:  # no file of transformers: a base stands in its rope_parameters, or in a params.json
+        return ["rope_theta"] * (lacks_base and ("rope_parameters" in config or "n_heads" in config))
+    if model_type in DEFAULTS:
+        return []
+    sizes = {*HEAD_DIMS, "qk_rope_head_dim"}
+    shares = {*SHARES, "rotary_dim", "qk_rope_head_dim"}
+    lacks_share = any(not shares & {*config, *entry} for entry in entries.values())
+    lacks = {"rope_theta": lacks_base, "head_dim": not sizes & {*config}, "partial_rotary_factor": lacks_share}
+    return [name for name, lacking in lacks.items() if lacking]
+
+
+def _model(config: dict) -> str:
+    return f"model_type {config['model_type']!r}" if "model_type" in config else "no model_type"
+
+
+def _speaks_of_rotation(key: object) -> bool:
+    """Whether a key, by its words, may change the frequencies: rope_ratio may, european and property may not."""
+    return key in NAMES or not WORDS.isdisjoint(str(key).lower().split("_"))
+
+
+def _check_sections(sections: Any, rotary_dim: int) -> None:
+    if sections is None:
+        return
+    whole = isinstance(sections, list | tuple) and all(isinstance(section, int) for section in sections)
+    if not whole or sum(sections) != rotary_dim // 2:
+        raise ValueError(f"mrope_section is {sections!r:.60}; it must be a list that adds up to {rotary_dim // 2}")
+
+
+# -- The entries of the rotation, completed ----------------------------------------------------------------------------
+
+
+def _layers(config: dict) -> dict[str | None, dict[str, Any]]:
+    """The entry of each type of layer, or one for all under None: what the file says, and then what its class adds."""
+    block = {name: value for name, value in (_one_of(config, *BLOCKS) or {}).items() if value is not None}
+    usual = dict(DEFAULTS.get(config.get("model_type"), {"rope_theta": 10000.0}) or {})
+    base, local = _one_of(config, *BASES), _one_of(config, *LOCAL_BASES)
+    if entries := {name: _given(entry) for name, entry in block.items() if isinstance(entry, Mapping)}:
+        return _nested(config, block, entries, usual)
+    if local is not None:  # before rope_parameters had an entry for each type of layer, a second base stood beside it
+        sliding = usual.get("rope_parameters", {}).get("sliding_attention", {})
+        whole = {"rope_theta": base} if base is not None else {}
+        full = usual.get("rope_parameters", {}).get("full_attention", {}) | whole | block
+        return {"full_attention": full, "sliding_attention": sliding | {"rope_theta": local}}
+    if "rope_parameters" not in usual:  # all layers turn alike, and nothing is scaled
+        if usual.get("base_of") == [] and config.get("rope_theta", usual["rope_theta"]) != usual["rope_theta"]:
+            raise ValueError(
+                f"rope_theta is {config['rope_theta']}, and the class of {_model(config)} does not read it: it takes "
+                f"{usual['rope_theta']}. Which is meant? Put it in as rope_parameters: {{'rope_theta': ...}}"
+            )
+        entry = {name: usual[name] for name in ("rope_theta", "partial_rotary_factor") if name in usual}
+        if base is not None or _one_of(block, *BASES) is not None:
+            entry.pop("rope_theta", None)
+        if _one_of(config | block, *SHARES) is not None or "rotary_dim" in config:
+            entry.pop("partial_rotary_factor", None)
+        return {None: entry | block}
+    known = _entries(usual["rope_parameters"])
+    wrong = [BASES[0]] * (base is not None and not usual["base_of"]) + [BLOCKS[1]] * (
+        bool(block) and not usual["scaling_of"]
+    )
+    if wrong and not (base is not None and all(entry.get("rope_theta") == base for entry in known.values())):
+        layers = "with an entry for each type of layer" if None not in known else "with a base and a scaling"
+        raise ValueError(
+            f"config has {wrong[0]}, and the class of {_model(config)} takes rope_parameters {layers}: which is meant? "
+            f"Put them in as rope_parameters; the class's own are {usual['rope_parameters']}"
+        )
+    completed = {}
+    for name, entry in known.items():
+        scaled = bool(block) and name in usual["scaling_of"]
+        kept = {key: entry[key] for key in ("rope_theta", "partial_rotary_factor") if key in entry} if scaled else entry
+        own = {"rope_theta": base} if base is not None and name in usual["base_of"] else {}
+        completed[name] = kept | own | (block if scaled else {})
+    return completed
+
+
+def _nested(config: dict, block: dict, entries: dict[str, dict], usual: dict) -> dict[str | None, dict[str, Any]]:
+    """rope_parameters with an entry for each type of layer."""
+    loose = [name for name in block if name not in entries and block[name] != "default" and name != "rope_theta"]
+    shared = {name: block[name] for name in BASES if name in block}
+    loose += [name for name in shared if any(name in entry for entry in entries.values())]
+    if loose:
+        raise ValueError(f"rope_parameters has {loose} beside its entries for layers; put it into each that it is for")
+    recorded = _entries(usual.get("rope_parameters", {}))
+    for name, entry in entries.items():
+        has_share = {*SHARES, "rotary_dim"} & {*config, *entry}
+        if not has_share and recorded.get(name, usual).get("partial_rotary_factor", 1.0) != 1.0:
+            raise ValueError(f"the entry of {name} has no partial_rotary_factor: does the whole head turn?")
+        if _one_of(config | shared | entry, *BASES) is None:
+            raise ValueError(f"config has no rope_theta for {name}: do these layers rotate?")
+    return {name: shared | entry for name, entry in entries.items()}
+
+
+def _entries(block: Mapping) -> dict[str | None, dict]:
+    """The entries for types of layers; where there are none, the block itself, which is for all."""
+    nested = {name: _given(entry) for name, entry in block.items() if isinstance(entry, Mapping)}
+    return nested or {None: _given(block)}
+
+
+def _rope_type(rope: dict) -> str:
+    """The kind of scaling, after a look at the keys beside it."""
     found = rope.get("rope_type", rope.get("type", "default"))
-    if len({SAME_AS.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}) > 1:
+    named = {SAME_TYPE.get(rope[name], rope[name]) for name in ("rope_type", "type") if name in rope} - {"default"}
+    if len(named) > 1:
         raise ValueError(f"rope_type is {rope['rope_type']!r} and type {rope['type']!r}; take out what is not meant")
-    kind = SAME_AS.get(found, found)
+    kind = SAME_TYPE.get(found, found)
     if kind not in KEYS:
-        raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KEYS, *SAME_AS])}")
+        raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KEYS, *SAME_TYPE])}")
     required, optional = KEYS[kind]
     said = f"rope_type is {found!r}{'' if found in rope.values() else ', for none is given'}"
     if missing := set(required) - set(rope):
         raise ValueError(f"{said}; missing beside it: {sorted(missing)}")
-    if unknown := sorted(map(str, set(rope) - {*ANYWHERE, *required, *optional})):
-        raise ValueError(f"{said}; not known here: {unknown} (if neither speeds nor factor depend on it, take it out)")
-    share = _settled(rope, config, SHARES, layer_type, default=SHARE_OF_CLASS.get(config.get("model_type"), 1.0))
-    if share is None:
-        raise ValueError(f"config has no partial_rotary_factor. {UNKNOWN.format(config['model_type'])}")
-    check_number(share, "partial_rotary_factor", at_least=0, at_most=1)
-    rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
-    base = check_number(_settled(rope, config, BASES, layer_type, default=10000.0), "rope_theta", above=1)
-    sections = rope.get("mrope_section", [rotary_dim // 2])
-    whole = isinstance(sections, list | tuple) and all(isinstance(section, int) for section in sections)
-    if not whole or sum(sections) != rotary_dim // 2:
-        raise ValueError(f"mrope_section is {sections!r:.60}; it must be a list that adds up to {rotary_dim // 2}")
-    return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len, layer_type))
+    if unknown := sorted(map(str, set(rope) - {*BESIDE_ANY, *required, *optional})):
+        raise ValueError(
+            f"{said}; not known here: {unknown} (if neither frequencies nor factor depend on it, take it out)"
+        )
+    return kind
+
+
+# -- Sizes -------------------------------------------------------------------------------------------------------------
+
+
+def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
+    """How many dimensions of a head turn."""
+    usual = DEFAULTS.get(config.get("model_type")) or {}
+    own = config.get("qk_rope_head_dim", usual.get("qk_rope_head_dim"))
+    if own is not None:  # DeepSeek's: a head of its own turns
+        return check_dim(own, "qk_rope_head_dim")
+    if "qk_nope_head_dim" in config:
+        raise ValueError("config has qk_nope_head_dim, and no qk_rope_head_dim: how many dimensions turn?")
+    head_dim = _head_dim(config, layer_type, usual)
+    by_share = int(head_dim * share)
+    rotary_dim = config.get("rotary_dim", usual.get("rotary_dim"))
+    if "rotary_dim" in usual.get("ignores", ()) and rotary_dim not in (None, by_share):
+        raise ValueError(
+            f"rotary_dim is {rotary_dim}, and the class of {_model(config)} does not read it: it takes {by_share}. "
+            "Which is meant? partial_rotary_factor, which it reads, says it"
+        )
+    if rotary_dim is None:
+        return check_dim(by_share, "rotary_dim (head_dim times partial_rotary_factor)")
+    contradicts = rotary_dim != by_share and (share != 1 or {*SHARES} & {*config})
+    if check_dim(rotary_dim, "rotary_dim") > head_dim or contradicts:
+        raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
+    return rotary_dim
+
+
+def _head_dim(config: dict, layer_type: str | None, usual: dict) -> int:
+    """How many dimensions a head has; in some models that depends on the type of the layer."""
+    own, types, of_type = config.get("per_layer_config", {}), config.get("layer_types"), HEAD_DIM_OF.get(layer_type)
+    if own and layer_type and (not isinstance(types, list | tuple) or len(types) <= max(map(int, own))):
+        raise ValueError("config has per_layer_config, and no list layer_types that says which layers it is for")
+    for number, entry in own.items():  # as transformers 5 writes it
+        if layer_type and entry.get("head_dim") and types[int(number)] == layer_type:
+            return check_dim(entry["head_dim"], "head_dim")
+    named = config.get(of_type, usual.get(of_type))
+    head_dim = _one_of(config, *HEAD_DIMS) if named is None else named
+    width, heads = _one_of(config, *WIDTHS), _one_of(config, *HEADS)
+    said = head_dim
+    if head_dim is None or "head_dim" in usual.get("ignores", ()):
+        head_dim = usual.get("head_dim")
+    if head_dim is None:
+        if said is not None and None in (width, heads):
+            return check_dim(said, "head_dim")
+        if None in (width, heads):
+            raise ValueError(f"config has no head_dim, nor hidden_size and num_attention_heads; {ASK_THE_CLASS}")
+        check_int(width, "hidden_size", at_least=1)
+        check_int(heads, "num_attention_heads", at_least=1)
+        if heads % check_int(config.get("num_key_value_heads", 1), "num_key_value_heads", at_least=1):
+            raise ValueError(
+                f"num_attention_heads is {heads}, no multiple of num_key_value_heads, {config['num_key_value_heads']} "
+                "(is this the config of one tensor-parallel rank?)"
+            )
+        head_dim = width / heads if width % heads else width // heads
+        check_dim(head_dim, f"head_dim (hidden_size {width} over num_attention_heads {heads})")
+    if said not in (None, head_dim):
+        raise ValueError(f"head_dim is {said}, and the class of {_model(config)} does not read it: it takes {head_dim}")
+    return check_dim(head_dim, "head_dim")
+
+
+def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_type: str | None) -> dict[str, Any]:
+    """The length of the model, that of the training before it was stretched, and what follows from them."""
+    longest = _agreed(rope, config, ("max_position_embeddings", "n_positions"), layer_type)
+    usual = longest if kind in ("default", "dynamic") else None
+    original = _agreed(rope, config, ("original_max_position_embeddings",), layer_type, default=usual)
+    if kind == "proportional" or (kind == "default" and (longest is None or original == longest)):
+        return {}
+    for name, length in (("max_position_embeddings", longest), ("original_max_position_embeddings", original)):
+        if length is not None:
+            check_int(length, name, at_least=1)
+    if longest is not None and "factor" in rope and check_number(rope["factor"], "factor", above=0) >= longest:
+        raise ValueError(
+            f"factor is {rope['factor']}, and max_position_embeddings {longest}; factor is a ratio of lengths, and "
+            "must be smaller (did you give it as a length?)"
+        )
+    if kind == "linear":
+        return {}
+    if longest is None and (kind == "dynamic" or "factor" not in rope):
+        raise ValueError(f"rope_type is {kind!r}, and config has no max_position_embeddings")
+    if original is None:
+        raise ValueError(
+            f"rope_type is {kind!r}, and config has no original_max_position_embeddings, the trained length"
+        )
+    if longest is not None:
+        stretches = kind == "yarn" and "factor" not in rope  # the factor is their ratio, and more than 1
+        if original > longest - stretches or (usual is not None and original != longest):
+            needed = "be the same" if usual is not None else f"be {'smaller' if stretches else 'no larger'}"
+            raise ValueError(
+                f"original_max_position_embeddings is {original} and max_position_embeddings {longest}, and rope_type "
+                f"is {kind!r}; the first must {needed} (are they swapped, or was a scaling taken out?)"
+            )
+    return {
+        "max_position_embeddings": longest,
+        "original_max_position_embeddings": original,
+        "factor": rope["factor"] if "factor" in rope else longest / original,
+        "seq_len": seq_len or longest,
+        "is_longer": (seq_len or original) > original,
+    }
+
+
+# -- The frequencies ---------------------------------------------------------------------------------------------------
 
 
 def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[str, Any]) -> tuple[Tensor, float]:
-    """The speeds and the attention factor of one rope_type, whose keys are there."""
+    """The inverse frequencies and the attention factor of one rope_type, whose keys are there."""
     factor = check_number(rope.get("factor", 1.0), "factor", above=0)
     trained = {"original_max_position_embeddings": rope.get("original_max_position_embeddings")}
     match kind:
@@ -182,147 +461,27 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
             inv_freq = scaling.yarn_scaling(rotary_dim, factor=factor, base=base, **trained, **ramp)
         case "longrope":
             factors = (rope["short_factor"], rope["long_factor"])  # both are checked, for any length
-            speeds = [scaling.longrope_scaling(rotary_dim, factors=each, base=base) for each in factors]
-            inv_freq = speeds[rope["is_longer"]]
+            both = [scaling.longrope_scaling(rotary_dim, factors=each, base=base) for each in factors]
+            inv_freq = both[rope["is_longer"]]
             usual = scaling.longrope_attention_factor(max(factor, 1), **trained)
     return inv_freq, check_number(rope.get("attention_factor", usual), "attention_factor", above=0)
 
 
-def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_type: str | None) -> dict[str, Any]:
-    """The length of the model, that of the training before it was stretched, and what follows from them."""
-    longest = _settled(rope, config, ("max_position_embeddings", "n_positions"), layer_type)
-    usual = longest if kind in ("default", "dynamic") else None
-    original = _settled(rope, config, ("original_max_position_embeddings",), layer_type, default=usual)
-    if kind == "proportional" or (kind == "default" and (longest is None or original == longest)):
-        return {}
-    for name, length in (("max_position_embeddings", longest), ("original_max_position_embeddings", original)):
-        if length is not None:
-            check_int(length, name, at_least=1)
-    if longest is not None and "factor" in rope:
-        check_number(rope["factor"], f"factor, a ratio of lengths up to {longest},", above=0, at_most=longest - 1)
-    if kind == "linear":
-        return {}
-    if longest is None and (kind == "dynamic" or "factor" not in rope):
-        raise ValueError(f"rope_type is {kind!r}, and config has no max_position_embeddings")
-    if original is None:
-        raise ValueError(f"rope_type is {kind!r}, and the trained length, original_max_position_embeddings, is missing")
-    if longest is not None:  # the new length, but that of the training for "dynamic"
-        least, most = longest if usual else 1, longest - (kind == "yarn" and "factor" not in rope)
-        both = f"rope_type is {kind!r}, max_position_embeddings {longest}, original_max_position_embeddings"
-        check_number(original, f"{both} (swapped, cut, or a scaling taken out?)", at_least=least, at_most=most)
-    return {
-        "max_position_embeddings": longest,
-        "original_max_position_embeddings": original,
-        "factor": rope["factor"] if "factor" in rope else longest / original,
-        "seq_len": seq_len or longest,
-        "is_longer": (seq_len or original) > original,
-    }
+# -- Reading a dictionary ----------------------------------------------------------------------------------------------
 
 
-def _rope_parameters(config: dict, layer_type: str | None) -> dict[str, Any]:
-    """The entries that speak of the rotation alone; for models whose layers differ, those of one type."""
-    given = _only(config, "rope_parameters", "rope_scaling")
-    if not isinstance(given, Mapping | None):
-        raise TypeError(f"rope_scaling is {given!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
-    rope, kind = _without_nulls(given or {}), config.get("model_type", "")
-    for name, part in ((name, config[name]) for name in PARTS if config.get(name)):
-        names = {*BASES, *SIZES, "rope_parameters", "rope_scaling"}.intersection(part)
-        if not rope or any(part[entry] != config.get(entry, part[entry]) for entry in names):
-            raise ValueError(f"config is that of a multimodal model; hand over its {name} ({SAYS_MORE})")
-    nested = {name: entry for name, entry in rope.items() if isinstance(entry, Mapping)}
-    if not nested.keys().isdisjoint(("rope_parameters", "rope_scaling")):
-        raise ValueError(f"rope_scaling holds {', '.join(nested)}; take out one of the two dictionaries")
-    layers = nested or _flat(config, rope)
-    entry = _without_nulls(layers.get(layer_type, next(iter(layers.values()))))
-    no_base = {*BASES}.isdisjoint(config | entry) and (kind not in PLAIN or {"rope_parameters", "n_heads"} & {*config})
-    stretched = kind in STRETCHED and not rope
-    if stretched or no_base or (kind in TWO_BASES and None in layers):
-        missing = "rope_scaling" if stretched else "rope_theta" if no_base else "rope_local_base_freq"
-        raise ValueError(f"config has no {missing}: does the model rotate? {UNKNOWN.format(kind)}")
-    if layer_type not in layers:
-        raise ValueError(f"layer_type is {layer_type!r}; for this model it must be {' or '.join(map(repr, layers))}")
-    loose = [name for name in rope if name not in (*nested, *entry) and rope[name] != "default"]
-    if nested and loose:
-        raise ValueError(f"rope_parameters has {loose} beside its entries for layers; put it into each that it is for")
-    return entry
-
-
-def _flat(config: dict, rope: Mapping) -> dict[str | None, Mapping]:
-    """Before rope_parameters had an entry for each type of layer, a second base stood beside the first."""
-    known = {*OTHERS, *SHARES, *BASES, *LOCAL_BASES, *SIZES}
-    strange = {key for key in config if _speaks_of_it(key) or get_close_matches(str(key), known, cutoff=0.93)} - known
-    for name, part in config.items():  # other parts have a _config of their own, but MPT's attn_config is of this one
-        if isinstance(part, Mapping) and name not in known and (name == "attn_config" or not name.endswith("_config")):
-            strange |= {name for inner in part if _speaks_of_it(inner)}
-    if any("patch_size" in str(name) for name in config):
-        raise ValueError("config has patch_size: places in an image have rows and columns (Qwen2-VL's: axial_cos_sin)")
-    if strange:
-        names = ", ".join(sorted(map(str, strange)))
-        raise ValueError(f"config has {names}, not known here: the speeds could depend on it (rope_scaling alone?)")
-    local = _only(config, *LOCAL_BASES, *(BASES if config.get("model_type") == "olmo3" and rope else ()))
-    return {None: rope} if local is None else {"full_attention": rope, "sliding_attention": {"rope_theta": local}}
-
-
-def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
-    if "qk_rope_head_dim" in config:  # DeepSeek's, with a head of its own
-        return check_dim(config["qk_rope_head_dim"], "qk_rope_head_dim")
-    if "qk_nope_head_dim" in config:
-        raise ValueError("config has qk_nope_head_dim, and no qk_rope_head_dim: how many dimensions turn?")
-    head_dim = _head_dim(config, layer_type)
-    by_share = int(head_dim * share)
-    rotary_dim = config.get("rotary_dim", 64 if config.get("model_type") in ("gptj", "codegen") else None)
-    if rotary_dim is None:
-        return check_dim(by_share, "rotary_dim (head_dim times partial_rotary_factor)")
-    wrong = rotary_dim != by_share and (share != 1 or {*SHARES} & {*config})
-    if check_dim(rotary_dim, "rotary_dim") > head_dim or wrong:
-        raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
-    return rotary_dim
-
-
-def _head_dim(config: dict, layer_type: str | None) -> int:
-    """How long a head is; in some models that depends on the type of the layer."""
-    own, types, other = config.get("per_layer_config", {}), config.get("layer_types"), HEADS.get(layer_type)
-    if own and layer_type and (not isinstance(types, list | tuple) or len(types) <= max(map(int, own))):
-        raise ValueError("config has per_layer_config, and no list layer_types that says which layers it is for")
-    for number, entry in own.items():  # as transformers 5 writes it
-        if layer_type and entry.get("head_dim") and types[int(number)] == layer_type:
-            return entry["head_dim"]
-    if other == "global_head_dim" and other not in config and config.get("model_type") in TWO_HEADS:
-        raise ValueError(f"config has no {other}. {UNKNOWN.format(config['model_type'])}")
-    head_dim = config.get(other, _only(config, "head_dim", "attention_head_dim", "kv_channels"))
-    width, heads = _only(config, "hidden_size", "n_embd"), _only(config, "num_attention_heads", "n_head")
-    if head_dim is None:
-        if None in (width, heads):
-            raise ValueError(f"config has no head_dim, nor hidden_size and num_attention_heads; {SAYS_MORE}")
-        check_int(width, "hidden_size", at_least=1)
-        check_int(heads, "num_attention_heads", at_least=1)
-        if heads % check_int(config.get("num_key_value_heads", 1), "num_key_value_heads", at_least=1):
-            raise ValueError(f"num_attention_heads is {heads}, no multiple of num_key_value_heads (is it of one rank?)")
-        if config.get("model_type", "") not in PLAIN | DIVIDES:
-            raise ValueError(f"config has no head_dim: is it {width}/{heads}? {UNKNOWN.format(config['model_type'])}")
-        head_dim = width / heads if width % heads else width // heads
-        check_dim(head_dim, f"head_dim (hidden_size {width} over num_attention_heads {heads})")
-    return check_dim(head_dim, "head_dim")
-
-
-def _speaks_of_it(name: object) -> bool:
-    return name in ("factor", "base", "d_head", "head_size", "attention_head_size") or any(
-        word in str(name).lower() for word in ("rope", "nope", "rota", "pos_emb", "partial", "theta", "alibi", "ntk")
-    )
-
-
-def _settled(rope: dict, config: dict, names: tuple[str, ...], layer_type: str | None, default: Any = None) -> Any:
-    """What the rotation's own entries say, or else the others; where layers are alike, both must agree."""
-    inner = _only(rope, *names)
-    outer = _only(config, *names) if inner is None or layer_type is None else None
+def _agreed(rope: dict, config: dict, names: tuple[str, ...], layer_type: str | None, default: Any = None) -> Any:
+    """What the entry of the rotation says, or else the file; where layers are alike, both must agree."""
+    inner = _one_of(rope, *names)
+    outer = _one_of(config, *names) if inner is None or layer_type is None else None
     if None not in (inner, outer) and inner != outer:
         raise ValueError(f"{names[0]} is {inner} and {outer}; take out the one not meant")
     return next((value for value in (inner, outer) if value is not None), default)
 
 
-def _only(entries: Mapping, *names: str) -> Any:
+def _one_of(entries: Mapping, *names: str) -> Any:
     """The entry that goes by one of these names; by several, if they agree."""
-    given = [name for name in names if name in entries]
+    given = [name for name in names if entries.get(name) is not None]
     for name in given[1:]:
         if entries[name] != entries[given[0]]:
             both = f"{given[0]} {entries[given[0]]!r:.60} and {name} {entries[name]!r:.60}"
@@ -330,9 +489,9 @@ def _only(entries: Mapping, *names: str) -> Any:
     return entries[given[0]] if given else None
 
 
-def _without_nulls(entries: Mapping) -> dict[str, Any]:
-    """The entries that are given; those that choose among names are looked up later, so each must be one."""
-    for name in ("model_type", "rope_type", "type"):
+def _given(entries: Mapping) -> dict[str, Any]:
+    """The entries that say something: null and an empty dictionary are as good as missing."""
+    for name in ("model_type", "rope_type", "type"):  # they are looked up, so each must be one string
         if not isinstance(entries.get(name), str | None):
-            raise TypeError(f"{name} is {entries[name]!r:.60}; it must be one name")
-    return {name: value for name, value in entries.items() if value is not None}
+            raise TypeError(f"{name} is {entries[name]!r:.60}; it must be one string")
+    return {name: value for name, value in entries.items() if value is not None and value != {}}

@@ -114,7 +114,9 @@ WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_tex
 
 def planned(*words):
     """What make would do."""
-    done = subprocess.run(["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["make", "--no-print-directory", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 

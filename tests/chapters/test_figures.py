@@ -28,8 +28,18 @@ import figures.sinusoidal
 import figures.speed
 from figures import files
 from figures.files import (
-    COLOURS, DARK_PAGE, DRAWN, OUT, all_figures, functions, narrow_figures, origin, picture, pictures_in_chapters,
-    short_hash, svg,
+    COLOURS,
+    DARK_PAGE,
+    DRAWN,
+    OUT,
+    all_figures,
+    functions,
+    narrow_figures,
+    origin,
+    picture,
+    pictures_in_chapters,
+    short_hash,
+    svg,
 )  # fmt: skip
 from figures.layouts import VECTOR
 from figures.linear import linear_weights
@@ -527,7 +537,9 @@ def test_a_figure_whose_code_or_data_changed_was_drawn_again():
     """Where it was not, the change may be one that does not show: it is drawn here, to see."""
     assert set(STORED) == set(functions("draw_"))
     changed = [name for name, entry in STORED.items() if entry["origin"] != origin(name)]
-    stale = [name for name, figure in all_figures(changed).items() if svg(figure) != stored_svg(name)] if changed else []
+    stale = (
+        [name for name, figure in all_figures(changed).items() if svg(figure) != stored_svg(name)] if changed else []
+    )
     assert not stale, f"run `make figures NAME='{' '.join(f'draw_{name}' for name in stale)}'`, and their chapters anew"
 
 

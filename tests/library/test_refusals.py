@@ -292,19 +292,19 @@ REFUSED = {
     ),
     "several models": (
         lambda: frequencies_from_config(LLAMA | {"model_type": ["llama"]}),
-        TypeError, r"^model_type is \['llama'\]; it must be one name",
+        TypeError, r"^model_type is \['llama'\]; it must be one string",
     ),
     "several scalings": (
         lambda: frequencies_from_config(LLAMA | {"rope_parameters": {"rope_type": ["yarn"]}}),
-        TypeError, r"^rope_type is \['yarn'\]; it must be one name",
+        TypeError, r"^rope_type is \['yarn'\]; it must be one string",
     ),
     "several scalings of old": (
         lambda: frequencies_from_config(LLAMA | {"rope_scaling": {"type": {"yarn": 4}}}),
-        TypeError, r"^type is {'yarn': 4}; it must be one name",
+        TypeError, r"^type is {'yarn': 4}; it must be one string",
     ),
     "all types of layers": (
         lambda: frequencies_from_config({"head_dim": 8}, layer_type=["full_attention"]),
-        TypeError, r"layer_type is \['full_attention'\]; it must be one name",
+        TypeError, r"layer_type is \['full_attention'\]; it must be one string",
     ),
     "a flag of sections": (
         lambda: sectioned_cos_sin(torch.zeros(5, 2), SPEEDS, sections=(2, 2), interleaved_sections="false"),
