@@ -7,7 +7,7 @@ PY = $(VENV)/bin/python
 VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p' pyproject.toml)
 # After a failure all is read again: Sphinx would warn of a page once only, and then pass.
 BUILD = $(PY) -c "from jupyter_book.cli.main import main; main()" build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
-	{ rm -f _build/.doctrees/environment.pickle; grep -aE "WARNING|ERROR|Error:" $(VENV)/build.log; \
+	{ rm -f _build/.doctrees/environment.pickle; grep -aE "WARNING|ERROR|[Ee]rror:" $(VENV)/build.log || tail -n 5 $(VENV)/build.log; \
 	$(call fail,the build failed; each line above counts as an error (an image that is not there: make figures); all is in $(VENV)/build.log); }
 # A thread for each worker, as threads of several would wait for one another; one worker more than cores, as those
 # that have a browser wait for it.

@@ -60,16 +60,16 @@ def frequencies_from_config(
 
     What is read, each also by the older names that published files have (rope_scaling, rotary_pct, n_embd, su ...):
 
-    =============================  ===================================================================================
-    rope_theta                     the base
-    rope_parameters                rope_type, or type: default, linear, dynamic, yarn, longrope, llama3, proportional,
-                                   with the keys of each; or one such entry for each type of layer
-    head_dim                       or hidden_size over num_attention_heads; qk_rope_head_dim where the head that turns
-                                   is one of its own (DeepSeek)
-    partial_rotary_factor          the share of a head that turns; or rotary_dim
-    max_position_embeddings        the length of the model
-    original_max_position_...      the length of its training, before it was stretched
-    =============================  ===================================================================================
+    ================================  ================================================================================
+    rope_theta                        the base
+    rope_parameters                   rope_type (or type), which is default, linear, dynamic, yarn, longrope, llama3 or
+                                      proportional, with the keys of each; or such an entry for each type of layer
+    head_dim                          or hidden_size over num_attention_heads; or qk_rope_head_dim, where a head of its
+                                      own turns (DeepSeek)
+    partial_rotary_factor             the share of a head that turns; or rotary_dim
+    max_position_embeddings           the length of the model
+    original_max_position_embeddings  the length of its training, before it was stretched
+    ================================  ================================================================================
 
     What the file leaves out is what the class of its model_type takes, as recorded from transformers. Of a model_type
     that is not recorded the base, the head and the share must be given. Without a model_type they are 10000, the width

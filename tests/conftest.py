@@ -15,6 +15,13 @@ HTML = ROOT / "_build" / "html"
 CI = os.environ.get("CI") == "true"
 ACCELERATORS = {"cuda": torch.cuda, "mps": torch.backends.mps}
 
+# The library needs torch 2.5. Its compilers make one graph for all lengths, and export it, from 2.11 on: older ones
+# specialize some lengths, and lack rules for operations on DTensors and on devices that are not there.
+OF_NEW_COMPILERS = pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11),
+    reason="older than torch 2.11, whose compilers it is about",
+)
+
 # A test on a busy machine may take its time; where a red build must be one that repeats, nothing is drawn by chance.
 settings.register_profile("book", deadline=None, derandomize=CI)
 settings.load_profile("book")
@@ -69,13 +76,13 @@ def contrast(*colours):
     return (light + 0.05) / (dark + 0.05)
 
 
-def pytest_collection_modifyitems(items) -> None:
+def pytest_collection_modifyitems(config, items) -> None:
     """A file stays with one worker. One that is marked shared("page") is dealt out by the parameter of this name.
 
     Pages first: the longest files are among them, and the last one to begin is waited for.
     """
     items.sort(key=lambda item: "pages" not in item.path.parts)
-    for item in items:
+    for item in items if config.pluginmanager.hasplugin("xdist") else ():
         [names] = [mark.args for mark in item.iter_markers("shared")] or [()]
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         parts = [str(parameters[name]) for name in names if name in parameters]

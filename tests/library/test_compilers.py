@@ -9,6 +9,7 @@ from lab.layer import RotaryAttention
 from rope_lib import RotaryEmbedding, apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, State, linear_attention, linear_attention_step
 from rope_lib.softmax import attention, attention_from_scores
+from tests.conftest import OF_NEW_COMPILERS
 
 SPEEDS = inverse_frequencies(8)
 
@@ -99,6 +100,7 @@ kernels = pytest.mark.parametrize(
 )
 
 
+@OF_NEW_COMPILERS
 @kernels
 def test_no_third_length_compiles_anything(name):
     torch.compiler.reset()  # what other tests compiled counts towards a limit
@@ -114,6 +116,7 @@ def test_no_third_length_compiles_anything(name):
         assert len(graphs) <= 2
 
 
+@OF_NEW_COMPILERS
 @kernels
 def test_an_exported_kernel_takes_any_batch_and_length(name):
     kernel = KERNELS[name]()
@@ -133,6 +136,7 @@ def test_attention_compiles_with_all_sizes_dynamic(kv_heads):
         torch.testing.assert_close(compiled(q, k, k, causal=True), attention(q, k, k, causal=True))
 
 
+@OF_NEW_COMPILERS
 @pytest.mark.slow
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_gradients_of_compiled_linear_attention_are_those_of_eager(decay):
@@ -169,6 +173,7 @@ def mesh(tmp_path):
     distributed.destroy_process_group()
 
 
+@OF_NEW_COMPILERS
 @pytest.mark.parametrize("interleaved", [True, False])
 def test_distributed_tensors_want_distributed_tables(interleaved, mesh):
     x, _ = inputs(2, 5)

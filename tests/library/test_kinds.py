@@ -23,6 +23,7 @@ from rope_lib import (
 )
 from rope_lib.formula import rotate_pairs
 from rope_lib.theory import decay, matrices, relative, sinusoidal
+from tests.conftest import OF_NEW_COMPILERS
 
 TRAINED = {"factor": 2.0, "original_max_position_embeddings": 64}
 SPEEDS = inverse_frequencies(8)
@@ -182,6 +183,7 @@ def test_queries_and_keys_on_two_gpus_are_told_apart_by_number(which):
             softmax.attention(*on, causal=True)
 
 
+@OF_NEW_COMPILERS
 def test_tables_come_where_the_positions_are():
     with FakeTensorMode():
         cos, sin = sectioned_cos_sin(

@@ -1,7 +1,11 @@
 """Proofs that run in the page, with Python in WebAssembly."""
 
+import contextlib
+import functools
+import http.server
 import json
 import re
+import threading
 import time
 
 import in_page
@@ -169,6 +173,72 @@ def test_a_cell_that_waits_is_stopped_alone(browser, served):
         waits.click("Run")
         runs.result()
         assert "Every claim of the cell holds." in waits.result()
+
+
+@contextlib.contextmanager
+def a_server_that(misbehaves, html):
+    """The pages, but that misbehaves(handler) may answer for a file that Python in the page needs."""
+
+    class Odd(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self):
+            if "/live/" not in self.path or not misbehaves(self):
+                super().do_GET()
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Odd, directory=str(html))) as running:
+        running.daemon_threads = True
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+def refuses(name, status):
+    def misbehaves(handler):
+        if handler.path.endswith(name):
+            handler.send_error(status)
+        return handler.path.endswith(name)
+
+    return misbehaves
+
+
+def of_no_type(handler):
+    """As servers on some machines have it, which look the type up in a registry."""
+    handler.extensions_map = {".wasm": "application/octet-stream", ".zip": "text/plain"}
+
+
+def falls_silent(handler):
+    if not handler.path.endswith(".wasm"):
+        return False
+    handler.send_response(200)
+    handler.send_header("Content-Length", "9000000")
+    handler.end_headers()
+    handler.wfile.write(bytes(1000))
+    time.sleep(60)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("misbehaves", "words", "seconds"),
+    [
+        (refuses(".wasm", 404), "Python ended: the server answers 404 for pyodide.asm.wasm, which is among", 10),
+        (refuses("python.zip", 403), "Python ended: the server answers 403 for python.zip, which is among", 10),
+        (refuses("pyodide.mjs", 404), "Python ended: Failed to fetch dynamically imported module", 10),
+        pytest.param(of_no_type, "Every claim of the cell holds.", 120, marks=pytest.mark.slow),
+        pytest.param(falls_silent, "bytes, and nothing more for 30 seconds", 60, marks=pytest.mark.slow),
+    ],
+    ids=["no wasm", "no zip", "no module", "no types", "silence"],
+)
+def test_a_server_that_misbehaves_is_told_within_seconds_or_does_not_matter(misbehaves, words, seconds, browser, html):
+    with (
+        a_server_that(misbehaves, html) as address,
+        Visit(browser, f"{address}/chapters/05_rotation_matrix.html") as visit,
+    ):
+        proof = Live(visit.page, "J = rotation(pi / 2)")
+        proof.click("Try it")
+        proof.click("Run")
+        proof.status.filter(has_text=words).wait_for(timeout=1000 * seconds)
 
 
 @pytest.mark.slow
