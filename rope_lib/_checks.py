@@ -17,28 +17,39 @@ WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.u
 
 
 def check_number(x: float, name: str, *, above: float = -inf, at_least: float = -inf, at_most: float = MAX) -> float:
-    """One finite number in this range, as a float: no text, no truth value, no tensor, not None."""
-    if isinstance(x, bool) or not isinstance(x, Real):
+    """One finite number in this range, as a float: no text, no truth value, not None.
+
+    A tensor of one element will do: transformers, for one, hands the length of a text over so.
+    """
+    value = _out_of_tensor(x)
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} is {x!r:.60}; it must be a number")
-    value = x if isinstance(x, Integral) else float(x)  # an int can be larger than any float
+    value = value if isinstance(value, Integral) else float(value)  # an int can be larger than any float
     if not (above < value and at_least <= value <= at_most):
         bounds = {"above": above, "of at least": at_least, "of at most": at_most}
         needed = " and".join(f" {words} {bound}" for words, bound in bounds.items() if abs(bound) < MAX)
-        raise ValueError(f"{name} is {x!s:.60}; it must be a finite number{needed}")
+        raise ValueError(f"{name} is {value!s:.60}; it must be a finite number{needed}")
     return float(value)
 
 
 def check_int(n: int, name: str, *, at_least: float = -inf) -> int:
-    """Require a whole number: no truth value, no float."""
-    if isinstance(n, bool) or not isinstance(n, Integral):
+    """A whole number, as an int: no truth value, no float. A tensor of one whole number will do."""
+    value = _out_of_tensor(n)
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} is {n!r:.60}; it must be an int")
-    check_number(n, name, at_least=at_least)
-    return n
+    check_number(value, name, at_least=at_least)
+    return value if isinstance(n, Integral) else int(value)
+
+
+def _out_of_tensor(x: object) -> object:
+    """The number in a tensor of one element, which loses nothing; whatever else came, as it came."""
+    alone = isinstance(x, Tensor) and x.numel() == 1 and not (x.is_meta or x.is_nested or x.requires_grad)
+    return x.item() if alone else x
 
 
 def check_dim(dim: int, name: str) -> int:
     """A positive even integer: the dimensions are rotated in pairs."""
-    check_int(dim, name)
+    dim = check_int(dim, name)
     if dim <= 0 or dim % 2:
         raise ValueError(f"{name} is {dim}; it must be positive and even, because dimensions are rotated in pairs")
     return dim

@@ -109,7 +109,7 @@ def frequencies_from_config(
     if not isinstance(config, Mapping):
         raise TypeError(f"config is a {type(config).__name__}; it must be a dict: json.load(...), or config.to_dict()")
     if seq_len is not None:
-        check_number(seq_len, "seq_len", above=0)
+        seq_len = check_number(seq_len, "seq_len", above=0)
     if not isinstance(layer_type, str | None):
         raise TypeError(f"layer_type is {layer_type!r:.60}; it must be one string")
     _check_that_it_rotates(config)
@@ -356,7 +356,8 @@ def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
     if rotary_dim is None:
         return check_dim(by_share, "rotary_dim (head_dim times partial_rotary_factor)")
     contradicts = rotary_dim != by_share and (share != 1 or {*SHARES} & {*config})
-    if check_dim(rotary_dim, "rotary_dim") > head_dim or contradicts:
+    rotary_dim = check_dim(rotary_dim, "rotary_dim")
+    if rotary_dim > head_dim or contradicts:
         raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
     return rotary_dim
 
@@ -380,8 +381,8 @@ def _head_dim(config: dict, layer_type: str | None, usual: dict) -> int:
             return check_dim(said, "head_dim")
         if None in (width, heads):
             raise ValueError(f"config has no head_dim, nor hidden_size and num_attention_heads; {ASK_THE_CLASS}")
-        check_int(width, "hidden_size", at_least=1)
-        check_int(heads, "num_attention_heads", at_least=1)
+        width = check_int(width, "hidden_size", at_least=1)
+        heads = check_int(heads, "num_attention_heads", at_least=1)
         if heads % check_int(config.get("num_key_value_heads", 1), "num_key_value_heads", at_least=1):
             raise ValueError(
                 f"num_attention_heads is {heads}, no multiple of num_key_value_heads, {config['num_key_value_heads']} "

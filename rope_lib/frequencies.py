@@ -31,10 +31,10 @@ def inverse_frequencies(rotary_dim: int, *, base: float = 10000.0, device: torch
         >>> inverse_frequencies(4, base=100.0)
         tensor([1.0000, 0.1000], dtype=torch.float64)
     """
-    check_dim(rotary_dim, "rotary_dim")
-    check_number(base, "base", above=1)
+    rotary_dim = check_dim(rotary_dim, "rotary_dim")
+    base = check_number(base, "base", above=1)
     exponent = torch.arange(0, rotary_dim, 2, dtype=torch.float64, device="cpu") / rotary_dim
-    return (float(base) ** -exponent).to(_float64_device(device))
+    return (base**-exponent).to(_float64_device(device))
 
 
 def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:

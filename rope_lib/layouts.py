@@ -58,9 +58,13 @@ def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, pairs: 
     if x.dtype in (torch.uint8, torch.int32):  # as 4-bit weights are kept, several numbers in one
         raise TypeError(f"x has dtype {x.dtype}, as packed weights have; reorder them before they are quantised")
     rotary_dim = head_dim if rotary_dim is None else rotary_dim
-    if check_dim(head_dim, "head_dim") < check_dim(rotary_dim, "rotary_dim"):
+    head_dim, rotary_dim, dim = (
+        check_dim(head_dim, "head_dim"),
+        check_dim(rotary_dim, "rotary_dim"),
+        check_int(dim, "dim"),
+    )
+    if head_dim < rotary_dim:
         raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")
-    check_int(dim, "dim")
     if not -x.ndim <= dim < x.ndim:
         raise ValueError(f"dim is {dim}, but x has shape {tuple(x.shape)}; it must be one of its axes")
     if x.shape[dim] % head_dim:

@@ -120,8 +120,9 @@ class RotaryEmbedding(nn.Module):
             rotary_dim = 2 * inv_freq.numel() if rotary_dim is None else rotary_dim
         elif rotary_dim is None:
             raise ValueError("neither rotary_dim nor inv_freq is given: how many dimensions turn?")
-        check_dim(rotary_dim, "rotary_dim")
-        if head_dim is not None and rotary_dim > check_dim(head_dim, "head_dim"):
+        rotary_dim = check_dim(rotary_dim, "rotary_dim")
+        head_dim = None if head_dim is None else check_dim(head_dim, "head_dim")
+        if head_dim is not None and rotary_dim > head_dim:
             raise ValueError(f"rotary_dim is {rotary_dim}; it must be at most head_dim, {head_dim}")
         if inv_freq is None:
             base = 10000.0 if base is None else base
@@ -173,6 +174,10 @@ class RotaryEmbedding(nn.Module):
         if self.attention_factor == 1:
             return cos, sin
         return self.attention_factor * cos, self.attention_factor * sin
+
+    def __call__(self, q: Tensor, k: Tensor, *, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """`forward`, with the hooks of a module. Stated for its types: those of `nn.Module` say that anything comes."""
+        return super().__call__(q, k, positions=positions)
 
     def forward(self, q: Tensor, k: Tensor, *, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Rotate q and k, with the errors of `cos_sin` and `apply_rotary_pos_emb`.

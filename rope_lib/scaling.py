@@ -45,7 +45,7 @@ def ntk_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Ten
         >>> ntk_scaling(4, factor=2.0)
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    check_number(factor, FACTOR, at_least=1)
+    factor = check_number(factor, FACTOR, at_least=1)
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
     if rotary_dim == 2:
         raise ValueError("rotary_dim is 2; NTK-aware scaling needs at least 4, a fastest and a slowest pair")
@@ -68,9 +68,9 @@ def dynamic_ntk_scaling(
         >>> dynamic_ntk_scaling(4, factor=2.0, **lengths)
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    check_number(factor, FACTOR, at_least=1)
-    check_number(seq_len, "seq_len", above=0)
-    check_number(max_position_embeddings, "max_position_embeddings", above=0)
+    factor = check_number(factor, FACTOR, at_least=1)
+    seq_len = check_number(seq_len, "seq_len", above=0)
+    max_position_embeddings = check_number(max_position_embeddings, "max_position_embeddings", above=0)
     stretch = 1 + factor * (max(seq_len, max_position_embeddings) / max_position_embeddings - 1)
     return ntk_scaling(rotary_dim, factor=stretch, base=base)
 
@@ -124,6 +124,7 @@ def yarn_scaling(
     """
     check_flag(truncate, "truncate")
     inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
+    rotary_dim = 2 * len(inv_freq)
     first, last = (
         rotary_dim * math.log(original_max_position_embeddings / (2 * math.pi * turns)) / (2 * math.log(base))
         for turns in (beta_fast, beta_slow)
@@ -153,9 +154,9 @@ def yarn_attention_factor(factor: float, *, mscale: float = 1.0, mscale_all_dim:
         >>> round(yarn_attention_factor(4.0), 4)
         1.1386
     """
-    check_number(factor, FACTOR, at_least=1)
-    check_number(mscale, "mscale", at_least=0)
-    check_number(mscale_all_dim, "mscale_all_dim", at_least=0)
+    factor = check_number(factor, FACTOR, at_least=1)
+    mscale = check_number(mscale, "mscale", at_least=0)
+    mscale_all_dim = check_number(mscale_all_dim, "mscale_all_dim", at_least=0)
     return (0.1 * mscale * math.log(factor) + 1) / (0.1 * mscale_all_dim * math.log(factor) + 1)
 
 
@@ -175,13 +176,13 @@ def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float =
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
+    factors = factors.tolist() if isinstance(factors, Tensor) and factors.ndim == 1 else factors
     if not isinstance(factors, Sequence) or isinstance(factors, str | bytes):
         raise TypeError(f"factors is {factors!r:.60}; it must be a list of numbers, such as a model's long_factor")
     if len(factors) != len(inv_freq):
         raise ValueError(f"factors has {len(factors)} numbers; it must have rotary_dim // 2 = {len(inv_freq)}")
-    for i, factor in enumerate(factors):
-        check_number(factor, f"factors[{i}]", above=0)
-    return inv_freq / torch.tensor(tuple(factors), dtype=torch.float64, device="cpu")
+    numbers = [check_number(factor, f"factors[{i}]", above=0) for i, factor in enumerate(factors)]
+    return inv_freq / torch.tensor(numbers, dtype=torch.float64, device="cpu")
 
 
 def longrope_attention_factor(factor: float, *, original_max_position_embeddings: int) -> float:
@@ -197,9 +198,9 @@ def longrope_attention_factor(factor: float, *, original_max_position_embeddings
         >>> round(longrope_attention_factor(32.0, **trained), 4)
         1.1902
     """
-    check_number(factor, FACTOR, at_least=1)
-    check_number(original_max_position_embeddings, "original_max_position_embeddings", above=1)
-    return math.sqrt(1 + math.log(factor) / math.log(original_max_position_embeddings))
+    factor = check_number(factor, FACTOR, at_least=1)
+    trained = check_number(original_max_position_embeddings, "original_max_position_embeddings", above=1)
+    return math.sqrt(1 + math.log(factor) / math.log(trained))
 
 
 def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base: float = 10000.0) -> Tensor:
@@ -216,7 +217,7 @@ def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base:
         >>> proportional_scaling(8, partial_rotary_factor=0.5)
         tensor([1.0000, 0.1000, 0.0000, 0.0000], dtype=torch.float64)
     """
-    check_number(partial_rotary_factor, "partial_rotary_factor", at_least=0, at_most=1)
+    partial_rotary_factor = check_number(partial_rotary_factor, "partial_rotary_factor", at_least=0, at_most=1)
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
     inv_freq[int(partial_rotary_factor * len(inv_freq)) :] = 0
     return inv_freq
@@ -226,13 +227,13 @@ def _speeds(
     rotary_dim: int, factor: float, length: int, beta_fast: float, beta_slow: float, base: float
 ) -> tuple[Tensor, Tensor]:
     """The speeds as trained and as interpolated, after the checks that by-parts and YaRN share."""
-    check_number(length, "original_max_position_embeddings", above=0)
-    check_number(beta_fast, "beta_fast")
-    check_number(beta_slow, "beta_slow")
+    length = check_number(length, "original_max_position_embeddings", above=0)
+    beta_fast = check_number(beta_fast, "beta_fast")
+    beta_slow = check_number(beta_slow, "beta_slow")
     if not beta_fast >= beta_slow > 0:
         raise ValueError(
-            f"beta_fast is {beta_fast} and beta_slow {beta_slow}; needed are beta_fast >= beta_slow > 0, in turns per "
-            "trained length (are the two swapped? Llama calls them high_freq_factor and low_freq_factor)"
+            f"beta_fast is {beta_fast:g} and beta_slow {beta_slow:g}; needed are beta_fast >= beta_slow > 0, in turns "
+            "per trained length (are the two swapped? Llama calls them high_freq_factor and low_freq_factor)"
         )
     interpolated = linear_scaling(rotary_dim, factor=factor, base=base)
     return inverse_frequencies(rotary_dim, base=base, device="cpu"), interpolated

@@ -76,6 +76,7 @@ def contrast(*colours):
     return (light + 0.05) / (dark + 0.05)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config, items) -> None:
     """A file stays with one worker. One that is marked shared("page") is dealt out by the parameter of this name.
 

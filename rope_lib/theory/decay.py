@@ -74,7 +74,7 @@ def cosine_sum(distances: Tensor, *, dim: int, base: float = 10000.0) -> Tensor:
 def _pairs(distances: Tensor, dim: int, base: float) -> Iterator[tuple[Tensor, Tensor]]:
     """The cosines and sines of one pair after the other, so that no table of all pairs is in memory."""
     check_positions(distances, "distances")
-    check_dim(dim, "dim")
+    dim = check_dim(dim, "dim")
     for speed in inverse_frequencies(dim, base=base, device=distances.device).split(1):
         cos, sin = cos_sin(distances, speed, dtype=torch.float64)
         yield cos[..., 0], sin[..., 0]

@@ -47,7 +47,7 @@ def shift_matrix(delta: float, dim: int, *, base: float = 10000.0, device: torch
         tensor([[ 0.,  1.],
                 [-1.,  0.]], dtype=torch.float64)
     """
-    check_dim(dim, "dim")
+    dim = check_dim(dim, "dim")
     return rotation_matrix(-_one_number(delta, "delta"), inverse_frequencies(dim, base=base, device=device))
 
 

@@ -213,7 +213,7 @@ def alibi_slopes(num_heads: int) -> Tensor:
         >>> alibi_slopes(4)
         tensor([0.2500, 0.0625, 0.0156, 0.0039], dtype=torch.float64)
     """
-    check_int(num_heads, "num_heads", at_least=1)
+    num_heads = check_int(num_heads, "num_heads", at_least=1)
     lower = 2 ** int(math.log2(num_heads))
     slopes = 2.0 ** (-8 * torch.arange(1, lower + 1, dtype=torch.float64) / lower)
     between = 2.0 ** (-4 * torch.arange(1, 2 * lower, 2, dtype=torch.float64) / lower)

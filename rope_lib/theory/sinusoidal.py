@@ -28,7 +28,7 @@ def sinusoidal_encoding(
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    check_dim(dim, "dim")
+    dim = check_dim(dim, "dim")
     check_positions(positions)
     cos, sin = cos_sin(positions, inverse_frequencies(dim, base=base, device=positions.device), dtype=dtype)
     return torch.stack((sin, cos), dim=-1).flatten(-2)

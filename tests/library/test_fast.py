@@ -300,6 +300,23 @@ def test_new_memory_is_the_result_and_what_is_widened(interleaved, dtype, times,
     assert_rounded_once(turned, x, cos, sin, interleaved=interleaved)
 
 
+@layouts
+@pytest.mark.parametrize(("dtype", "times"), [(torch.float32, 1), (torch.bfloat16, 3), (torch.float16, 3)], ids=str)
+@pytest.mark.parametrize("mode", ["plain", "tracked", "inference"])
+def test_every_way_to_the_rotation_takes_as_little(mode, interleaved, dtype, times, generator):
+    """Forward and backward, whoever asks; beside that, tables of the shape of cos and sin, at most four times."""
+    x, (cos, sin) = normal(generator, 64, 32, 64, dtype=dtype), tables(torch.arange(32), 64)
+    x.requires_grad_(mode == "tracked")
+    with torch.inference_mode(mode == "inference"), NewMemory(x, cos, sin) as memory:
+        turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
+    assert memory.total <= times * x.nbytes + 4 * cos.nbytes
+    if mode == "tracked":
+        away = torch.ones_like(turned)
+        with NewMemory(x, cos, sin, turned, away) as memory:
+            turned.backward(away)
+        assert memory.total <= times * x.nbytes + 4 * cos.nbytes
+
+
 def test_torch_need_not_read_the_arguments_anew_at_each_call():
     """A signature that is not stored is another object each time, and takes longer than rotating a few tokens."""
     assert inspect.signature(_fast._Rotation.forward) is inspect.signature(_fast._Rotation.forward)

@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+from typing import get_type_hints
 
 import pytest
 import torch
@@ -472,3 +473,15 @@ def test_errors_of_the_positions():
             rope(X, X, positions=positions)
     with pytest.raises(TypeError, match=r"dtype is torch.float16; tables are torch.float32 or torch.float64"):
         rope.tables(torch.arange(8), dtype=torch.float16)
+
+
+def test_type_checkers_and_hooks_learn_what_comes_back():
+    """Of `nn.Module` they would learn that it is anything; a hook is called as with any module."""
+    called, by_name = get_type_hints(RotaryEmbedding.__call__), get_type_hints(RotaryEmbedding.forward)
+    assert called == by_name
+    assert called["return"] == tuple[torch.Tensor, torch.Tensor]
+    rope, seen = RotaryEmbedding(4, interleaved=True), []
+    rope.register_forward_hook(lambda module, given, result: seen.append(result))
+    q = torch.ones(2, 3, 4)
+    result = rope(q, q, positions=torch.arange(3))
+    assert seen == [result]

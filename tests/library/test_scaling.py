@@ -1,6 +1,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -371,3 +372,46 @@ def test_a_ramp_that_ends_at_a_pair_ends_there():
     begin = math.floor(16 * math.log(base / 32) / (2 * math.log(base)))
     weight = ((torch.arange(8, dtype=torch.float64) - begin) / (8 - begin)).clamp(min=0)
     torch.testing.assert_close(found, inverse_frequencies(16, base=base) * (1 - weight * 7 / 8), rtol=1e-12, atol=0)
+
+
+TRAINED = {"original_max_position_embeddings": 2048}
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [
+        (scaling.linear_scaling, {"factor": 4}),
+        (scaling.ntk_scaling, {"factor": 4, "base": 500}),
+        (scaling.dynamic_ntk_scaling, {"factor": 2, "seq_len": 9000, "max_position_embeddings": 4096}),
+        (scaling.ntk_by_parts_scaling, {"factor": 4, "beta_fast": 32, "beta_slow": 1, **TRAINED}),
+        (scaling.yarn_scaling, {"factor": 4, "beta_fast": 32, "beta_slow": 1, "base": 500, **TRAINED}),
+        (scaling.proportional_scaling, {"partial_rotary_factor": 1}),
+    ],
+)
+@pytest.mark.parametrize("of", [torch.tensor, lambda n: torch.tensor([n]), lambda n: torch.tensor(n).int(), np.int64])
+def test_a_number_may_come_in_a_tensor_of_one_element(function, settings, of):
+    """transformers' own dynamic update hands the length of a text over so."""
+    changed = {name: of(value) for name, value in settings.items()}
+    assert torch.equal(function(of(8), **changed), function(8, **settings))
+    with pytest.raises(TypeError, match=rf"{next(iter(settings))}.* is tensor\(.*; it must be a number"):
+        function(8, **(settings | {next(iter(settings)): torch.tensor([1, 2])}))
+    with pytest.raises(TypeError, match=r"rotary_dim is tensor\(8\.\); it must be an int"):
+        function(torch.tensor(8.0), **settings)
+
+
+def test_numbers_of_longrope_may_come_in_a_tensor():
+    factors = [1.0, 1.5, 2.0, 4.0]
+    expected = scaling.longrope_scaling(8, factors=factors)
+    assert torch.equal(scaling.longrope_scaling(8, factors=torch.tensor(factors)), expected)
+    assert torch.equal(scaling.longrope_scaling(8, factors=[torch.tensor(factor) for factor in factors]), expected)
+    assert scaling.yarn_attention_factor(torch.tensor(4)) == scaling.yarn_attention_factor(4)
+    usual = scaling.longrope_attention_factor(8, **TRAINED)
+    assert scaling.longrope_attention_factor(torch.tensor(8), **TRAINED) == usual
+    with pytest.raises(TypeError, match=r"factors is tensor\(\[\[1\."):
+        scaling.longrope_scaling(8, factors=torch.ones(1, 4))
+
+
+@pytest.mark.parametrize("number", [torch.tensor(True), torch.tensor(2.0, requires_grad=True), torch.tensor(2j)])
+def test_what_would_lose_something_is_refused(number):
+    with pytest.raises(TypeError, match=r"factor, .* is tensor\(.*; it must be a number"):
+        scaling.linear_scaling(8, factor=number)

@@ -214,3 +214,16 @@ def test_what_is_no_tensor_is_named():
     ):
         with pytest.raises(TypeError, match=f"^{name} is a list; it must be a tensor"):
             call()
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 6, 64), (2, 6, 4), (2, 3, 2, 6, 16)])
+@pytest.mark.parametrize("scale", [0.0, -0.0, -0.5])
+def test_a_scale_that_is_not_positive_is_as_good_as_any(shape, scale, generator):
+    """torch's causal kernel has NaN for it, where there are heads and batches."""
+    q, k, v = (torch.randn(shape, generator=generator, requires_grad=True) for _ in range(3))
+    expected = attention_from_scores(scale * q @ k.mT, v, causal=True)
+    found = attention(q, k, v, causal=True, scale=scale)
+    torch.testing.assert_close(found, expected)
+    away = torch.randn(shape, generator=generator)
+    gradients = (torch.autograd.grad((one * away).sum(), (q, k, v)) for one in (found, expected))
+    torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-5)
