@@ -11,7 +11,7 @@ BUILD = $(PY) -c "from jupyter_book.cli.main import main; main()" build . -W -n 
 	$(call fail,the build failed; each line above counts as an error (an image that is not there: make figures); all is in $(VENV)/build.log); }
 # A thread for each worker, as threads of several would wait for one another; one worker more than cores, as those
 # that have a browser wait for it.
-PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Each chapter is run once, as its page hands it out, in a folder that has nothing else.
 DOWNLOADS = rm -rf _build/downloads && mkdir _build/downloads && cp _build/html/_sources/chapters/*.ipynb _build/downloads
 # What Jupyter Book asks for, without its bounds.

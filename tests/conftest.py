@@ -1,6 +1,7 @@
 """Shared by all tests: where things are, exact randomness, devices, what stays together, what was skipped."""
 
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -76,18 +77,32 @@ def contrast(*colours):
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(config, items) -> None:
-    """A file stays with one worker. One that is marked shared("page") is dealt out by the parameter of this name.
-
-    Pages first: the longest files are among them, and the last one to begin is waited for.
-    """
+def pytest_collection_modifyitems(items) -> None:
+    """Pages first: the longest files are among them, and the last one to begin is waited for."""
     items.sort(key=lambda item: "pages" not in item.path.parts)
-    for item in items if config.pluginmanager.hasplugin("xdist") else ():
-        [names] = [mark.args for mark in item.iter_markers("shared")] or [()]
-        parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        parts = [str(parameters[name]) for name in names if name in parameters]
-        item.add_marker(pytest.mark.xdist_group(" ".join([str(item.path), *parts])))
+
+
+# A file of tests stays with one worker, but for the tests of these: they are dealt out by page, figure or chapter.
+SHARED = {
+    "test_wide.py": r"chapters/\w+\.html",
+    "test_phone.py": r"chapters/\w+\.html",
+    "test_figures.py": r"\[\w+\]$",
+    "test_attack.py": r"every_cell_with_a_claim_can_fail\[\w+\]$",
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """How several workers share the tests: make calls them with --dist loadfile."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Shared(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            part = re.search(SHARED.get(file.rpartition("/")[2], "$."), nodeid)
+            return f"{file} {part[0]}" if part else file
+
+    return Shared(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

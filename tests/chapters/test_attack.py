@@ -150,7 +150,6 @@ def test_a_change_that_was_refused_before_is_tried_first_and_another_one_after_i
 
 
 @pytest.mark.slow
-@pytest.mark.shared("path")
 @pytest.mark.parametrize("path", attack.CHAPTERS, ids=lambda path: path.stem)
 def test_every_cell_with_a_claim_can_fail(path):
     """The change that each refused when it was stored is tried first; where it is not refused any more, all others."""

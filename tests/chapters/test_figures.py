@@ -584,7 +584,6 @@ def drawn(request):
 
 
 @pytest.mark.slow
-@pytest.mark.shared("drawn")
 def test_stored_files_are_up_to_date(drawn):
     name, *_ = drawn
     for form, figure in drawn.items():
@@ -599,7 +598,6 @@ def written(figure):
 
 
 @pytest.mark.slow
-@pytest.mark.shared("drawn")
 def test_house_style(drawn):
     for name, figure in drawn.items():
         assert figure.get_figwidth() == (NARROW_WIDTH if name.endswith(".narrow") else WIDTH)
@@ -611,7 +609,6 @@ def test_house_style(drawn):
 
 
 @pytest.mark.slow
-@pytest.mark.shared("drawn")
 def test_every_figure_has_a_form_for_a_phone(drawn):
     for name, figure in drawn.items():
         renderer = FigureCanvasAgg(figure).get_renderer()
@@ -627,7 +624,6 @@ def test_every_figure_has_a_form_for_a_phone(drawn):
 
 
 @pytest.mark.slow
-@pytest.mark.shared("drawn")
 def test_a_form_for_a_phone_shows_the_same_numbers(drawn):
     def numbers(figure):
         found = [np.ma.filled(image.get_array(), np.nan) for ax in axes(figure) for image in ax.images]
@@ -655,7 +651,6 @@ def test_colours_are_readable_on_light_and_dark_pages(name, hue):
 
 
 @pytest.mark.slow
-@pytest.mark.shared("drawn")
 def test_text_is_readable_on_light_and_dark_pages(drawn):
     for name, figure in drawn.items():
         for text in written(figure):
@@ -677,7 +672,6 @@ def test_a_signed_map_is_clear_in_the_middle():
 
 
 @pytest.mark.slow
-@pytest.mark.shared("drawn")
 def test_signed_quantities_have_one_map_and_the_others_another(drawn):
     for figure in drawn.values():
         for image in (image for ax in axes(figure) for image in ax.images):

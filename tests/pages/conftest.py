@@ -118,9 +118,10 @@ STILL = """
 """
 ALL = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # off by default, and serious
 COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+WIDTH = {"runOnly": ["scrollable-region-focusable", "target-size", "meta-viewport"]}  # what the width decides
 
 
-def judge(page, schemes=("light", "dark")):
+def judge(page, schemes=("light", "dark"), rules=ALL):
     """What axe finds serious or critical; in the dark theme it looks at the colours only, the rest is the same."""
     page.evaluate(STILL)
     page.add_script_tag(path=AXE)
@@ -128,7 +129,7 @@ def judge(page, schemes=("light", "dark")):
     for scheme in schemes:
         page.evaluate("scheme => { document.documentElement.dataset.theme = scheme }", scheme)
         page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
-        found |= {f"{scheme}: {one}": None for one in page.evaluate(JUDGE, COLOURS if scheme == "dark" else ALL)}
+        found |= {f"{scheme}: {one}": None for one in page.evaluate(JUDGE, COLOURS if scheme == "dark" else rules)}
     return list(found)
 
 

@@ -11,7 +11,6 @@ from figures.palette import HUES, MEANINGS
 from tests.conftest import HTML, ROOT, contrast
 from tests.pages.conftest import PAGES, WITHOUT_MATH, Visit, judge, on_disk, own_script
 
-pytestmark = pytest.mark.shared("wide_visit")
 COLUMNS = 76  # of code, which fit beside both sidebars in a size of type that one can read
 
 
