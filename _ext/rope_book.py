@@ -36,7 +36,7 @@ def setup(app: Sphinx) -> dict:
     app.add_config_value("extension_version", version_of(".py", ".mjs", ".html"), "env")
     app.add_config_value("static_version", version_of(".css", ".js"), "html")
     app.add_config_value(
-        "code_version", version_of(".py", ".json", ".npz", folders=("rope_lib", "lab", "figures")), "html"
+        "code_version", version_of(".py", ".js", ".json", ".npz", folders=("rope_lib", "lab", "figures")), "html"
     )
     app.add_js_file("reading.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

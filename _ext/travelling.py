@@ -13,6 +13,11 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parent.parent
+READ = {  # modules that read files, and which: data, and whose it is; the script of pieces
+    "lab/results.py": "lab/results/*.[jmn]*",
+    "lab/experiments.py": "lab/trained/*.[jmn]*",
+    "figures/interactive.py": "figures/piece.js",
+}
 
 
 def imports_of(notebook: dict) -> ModuleFinder:
@@ -36,9 +41,9 @@ def files_of(finder: ModuleFinder) -> dict[str, bytes]:
     """What is needed of the book, by path."""
     files = (Path(module.__file__) for module in finder.modules.values() if module.__file__)
     paths = {path for path in files if path.is_relative_to(ROOT)}
-    for reader, folder in (("results.py", "results"), ("experiments.py", "trained")):
-        if ROOT / "lab" / reader in paths:
-            paths.update((ROOT / "lab" / folder).glob("*.[jmn]*"))  # data, and whose it is
+    for reader, read in READ.items():
+        if ROOT / reader in paths:
+            paths.update(ROOT.glob(read))
     return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 

@@ -1,12 +1,13 @@
 """Which model does what: published configurations, and what the library makes of them.
 
-`MODELS` was typed in from the files of the models: of each only the keys that matter to the rotation, as they are
-spelled there. The tests compare the speeds with those that transformers computes from the same files.
+The configurations are those of `lab.configs`. The tests compare the frequencies with those that transformers computes
+from the same files.
 """
 
 import math
 from dataclasses import dataclass
 
+from lab.configs import CONFIGS
 from lab.table import Table
 from rope_lib.config import frequencies_from_config
 
@@ -19,8 +20,7 @@ class Model:
         name: of the model.
         layout: of the pairs in the code that belongs to the published weights of `source`.
         trained: tokens of the longest training text, or None: the configuration does not say it.
-        source: which file.
-        config: keys of its config.json.
+        source: which file; up to the first comma, a name of `CONFIGS`.
         layer_type: which layers, where they differ.
     """
 
@@ -28,131 +28,46 @@ class Model:
     layout: str
     trained: int | None
     source: str
-    config: dict
     layer_type: str | None = None
 
-
-def yarn(factor: float, original: int, **more: float) -> dict:
-    """A rope_scaling of type yarn with the usual beta_fast and beta_slow."""
-    betas = {"beta_fast": 32, "beta_slow": 1}
-    return {"type": "yarn", "factor": factor, "original_max_position_embeddings": original} | betas | more
-
-
-LLAMA3 = {
-    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 8192,
-}  # fmt: skip
-GEMMA3 = {
-    "model_type": "gemma3_text", "head_dim": 256, "max_position_embeddings": 131072, "rope_theta": 1000000,
-    "rope_local_base_freq": 10000, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
-}  # fmt: skip
-# Phi-3 mini
-PHI3_LONG = [
-    1.0299999713897705, 1.0499999523162842, 1.0499999523162842, 1.0799999237060547, 1.2299998998641968,
-    1.2299998998641968, 1.2999999523162842, 1.4499999284744263, 1.5999999046325684, 1.6499998569488525,
-    1.8999998569488525, 2.859999895095825, 3.68999981880188, 5.419999599456787, 5.489999771118164, 5.489999771118164,
-    9.09000015258789, 11.579999923706055, 15.65999984741211, 15.769999504089355, 15.789999961853027, 18.360000610351562,
-    21.989999771118164, 23.079999923706055, 30.009998321533203, 32.35000228881836, 32.590003967285156,
-    35.56000518798828, 39.95000457763672, 53.840003967285156, 56.20000457763672, 57.95000457763672, 59.29000473022461,
-    59.77000427246094, 59.920005798339844, 61.190006256103516, 61.96000671386719, 62.50000762939453, 63.3700065612793,
-    63.48000717163086, 63.48000717163086, 63.66000747680664, 63.850006103515625, 64.08000946044922, 64.760009765625,
-    64.80001068115234, 64.81001281738281, 64.81001281738281,
-]  # fmt: skip
-PHI3_SHORT = [
-    1.05, 1.05, 1.05, 1.1, 1.1, 1.1500000000000001, 1.2000000000000002, 1.2500000000000002, 1.3000000000000003,
-    1.3500000000000003, 1.5000000000000004, *[2.000000000000001] * 21, 2.0500000000000007, 2.0500000000000007,
-    2.0500000000000007, 2.1000000000000005, 2.1000000000000005, 2.1000000000000005, 2.1500000000000004,
-    2.1500000000000004, 2.3499999999999996, 2.549999999999999, 2.5999999999999988, 2.5999999999999988,
-    2.7499999999999982, 2.849999999999998, 2.849999999999998, 2.9499999999999975,
-]  # fmt: skip
-PHI3 = {"type": "su", "long_factor": PHI3_LONG, "short_factor": PHI3_SHORT}
-GEMMA4 = {
-    "model_type": "gemma4_text", "head_dim": 256, "global_head_dim": 512, "max_position_embeddings": 131072,
-    "rope_parameters": {
-        "full_attention": {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"},
-        "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
-    },
-}  # fmt: skip
-DEEPSEEK = {"qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "max_position_embeddings": 163840, "rope_theta": 10000}
-
-
-def sizes(hidden_size: int, heads: int, longest: int, **more: object) -> dict:
-    """The keys that most configurations have."""
-    usual = {"hidden_size": hidden_size, "num_attention_heads": heads, "max_position_embeddings": longest}
-    return usual | more
+    @property
+    def config(self) -> dict:
+        """The keys of its config.json that matter to the rotation."""
+        name = self.source.split(",")[0]
+        known = {published["model"].split(",")[0]: published["config"] for published in CONFIGS}
+        if name not in known:
+            raise KeyError(
+                f"{self.name} is of {name}, which lab/configs.py does not have; there are {', '.join(known)}"
+            )
+        return known[name]
 
 
 HALF, NEIGHBOURS = "half-split", "interleaved"
 MODELS = (
-    Model(
-        "GPT-J 6B", NEIGHBOURS, 2048, "EleutherAI/gpt-j-6b",
-        {"n_embd": 4096, "n_head": 16, "n_positions": 2048, "rotary": True, "rotary_dim": 64},
-    ),
-    Model("GPT-NeoX 20B", HALF, 2048, "EleutherAI/gpt-neox-20b", sizes(6144, 64, 2048, rotary_pct=0.25)),
-    Model("Llama 2 7B", HALF, 4096, "meta-llama/Llama-2-7b-hf", sizes(4096, 32, 4096)),
-    Model("Mistral 7B v0.1", HALF, 8192, "mistralai/Mistral-7B-v0.1", sizes(4096, 32, 32768, rope_theta=10000.0)),
-    Model("Code Llama 7B", HALF, 16384, "codellama/CodeLlama-7b-hf", sizes(4096, 32, 16384, rope_theta=1000000)),
-    Model("Llama 3 8B", HALF, 8192, "meta-llama/Meta-Llama-3-8B", sizes(4096, 32, 8192, rope_theta=500000.0)),
-    Model(
-        "Llama 3.1 8B", HALF, 131072, "meta-llama/Llama-3.1-8B",
-        sizes(4096, 32, 131072, rope_theta=500000.0, rope_scaling=LLAMA3),
-    ),
-    Model(
-        "Llama 4 Scout", NEIGHBOURS, 262144, "meta-llama/Llama-4-Scout-17B-16E-Instruct, its text_config",
-        sizes(
-            5120, 40, 10485760, head_dim=128, rope_theta=500000.0,
-            rope_scaling=LLAMA3 | {"factor": 16.0, "high_freq_factor": 1.0},
-        ),
-    ),
-    Model(
-        "SmolLM3 3B", HALF, 65536, "HuggingFaceTB/SmolLM3-3B",
-        sizes(2048, 16, 65536, rope_theta=5000000.0, no_rope_layers=[1, 1, 1, 0] * 9),
-    ),
-    Model(
-        "Qwen2.5 7B", HALF, 32768, "Qwen/Qwen2.5-7B-Instruct, with the rope_scaling of its model card",
-        sizes(3584, 28, 32768, rope_theta=1000000.0, rope_scaling=yarn(4.0, 32768)),
-    ),
-    Model("Qwen3 8B", HALF, 32768, "Qwen/Qwen3-8B", sizes(4096, 32, 40960, head_dim=128, rope_theta=1000000)),
-    Model(
-        "Qwen2-VL 7B", HALF, 16384, "Qwen/Qwen2-VL-7B-Instruct",
-        sizes(3584, 28, 32768, rope_theta=1e6, rope_scaling={"type": "mrope", "mrope_section": [16, 24, 24]}),
-    ),
-    Model(
-        "Qwen3-VL 8B", HALF, 262144, "Qwen/Qwen3-VL-8B-Instruct, its text_config",
-        sizes(
-            4096, 32, 262144, head_dim=128, rope_theta=5000000,
-            rope_scaling={"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": True},
-        ),
-    ),
-    Model(
-        "InternLM2 1.8B", HALF, 32768, "internlm/internlm2-chat-1_8b",
-        sizes(2048, 16, 32768, rope_theta=1000000, rope_scaling={"type": "dynamic", "factor": 2.0}),
-    ),
-    Model(
-        "Phi-3 mini 128k", HALF, None, "microsoft/Phi-3-mini-128k-instruct, first upload",
-        sizes(3072, 32, 131072, original_max_position_embeddings=4096, rope_theta=10000.0, rope_scaling=PHI3),
-    ),
-    Model("Gemma 7B", HALF, 8192, "google/gemma-7b", sizes(3072, 16, 8192, head_dim=256, rope_theta=10000.0)),
-    Model("Gemma 3 12B, global layers", HALF, 131072, "google/gemma-3-12b-it", GEMMA3, "full_attention"),
-    Model("Gemma 3 12B, local layers", HALF, 131072, "google/gemma-3-12b-it", GEMMA3, "sliding_attention"),
-    Model("Gemma 4 E2B, global layers", HALF, None, "google/gemma-4-E2B, its text_config", GEMMA4, "full_attention"),
-    Model("Gemma 4 E2B, local layers", HALF, None, "google/gemma-4-E2B, its text_config", GEMMA4, "sliding_attention"),
-    Model(
-        "GLM-4 9B", NEIGHBOURS, None, "THUDM/glm-4-9b-chat, its rope_ratio 500 times 10000",
-        sizes(4096, 32, 131072, model_type="glm", head_dim=128, rope_theta=5000000.0),
-    ),
-    Model(
-        "DeepSeek-V3", NEIGHBOURS, 131072, "deepseek-ai/DeepSeek-V3",
-        DEEPSEEK | {"rope_scaling": yarn(40, 4096, mscale=1.0, mscale_all_dim=1.0)},
-    ),
-    Model(
-        "gpt-oss 20B", HALF, None, "openai/gpt-oss-20b",
-        {
-            "head_dim": 64, "max_position_embeddings": 131072, "rope_theta": 150000,
-            "rope_scaling": yarn(32.0, 4096, truncate=False),
-        },
-    ),
-)  # fmt: skip
+    Model("GPT-J 6B", NEIGHBOURS, 2048, "EleutherAI/gpt-j-6b"),
+    Model("GPT-NeoX 20B", HALF, 2048, "EleutherAI/gpt-neox-20b"),
+    Model("Llama 2 7B", HALF, 4096, "meta-llama/Llama-2-7b-hf"),
+    Model("Mistral 7B v0.1", HALF, 8192, "mistralai/Mistral-7B-v0.1"),
+    Model("Code Llama 7B", HALF, 16384, "codellama/CodeLlama-7b-hf"),
+    Model("Llama 3 8B", HALF, 8192, "meta-llama/Meta-Llama-3-8B"),
+    Model("Llama 3.1 8B", HALF, 131072, "meta-llama/Llama-3.1-8B"),
+    Model("Llama 4 Scout", NEIGHBOURS, 262144, "meta-llama/Llama-4-Scout-17B-16E-Instruct, its text_config"),
+    Model("SmolLM3 3B", HALF, 65536, "HuggingFaceTB/SmolLM3-3B"),
+    Model("Qwen2.5 7B", HALF, 32768, "Qwen/Qwen2.5-7B-Instruct, with the rope_scaling of its model card"),
+    Model("Qwen3 8B", HALF, 32768, "Qwen/Qwen3-8B"),
+    Model("Qwen2-VL 7B", HALF, 16384, "Qwen/Qwen2-VL-7B-Instruct"),
+    Model("Qwen3-VL 8B", HALF, 262144, "Qwen/Qwen3-VL-8B-Instruct, its text_config"),
+    Model("InternLM2 1.8B", HALF, 32768, "internlm/internlm2-chat-1_8b"),
+    Model("Phi-3 mini 128k", HALF, None, "microsoft/Phi-3-mini-128k-instruct, first upload"),
+    Model("Gemma 7B", HALF, 8192, "google/gemma-7b"),
+    Model("Gemma 3 12B, global layers", HALF, 131072, "unsloth/gemma-3-12b-it", "full_attention"),
+    Model("Gemma 3 12B, local layers", HALF, 131072, "unsloth/gemma-3-12b-it", "sliding_attention"),
+    Model("Gemma 4 E2B, global layers", HALF, None, "google/gemma-4-E2B, its text_config", "full_attention"),
+    Model("Gemma 4 E2B, local layers", HALF, None, "google/gemma-4-E2B, its text_config", "sliding_attention"),
+    Model("GLM-4 9B", NEIGHBOURS, None, "THUDM/glm-4-9b-chat, its rope_ratio 500 times 10000"),
+    Model("DeepSeek-V3", NEIGHBOURS, 131072, "deepseek-ai/DeepSeek-V3"),
+    Model("gpt-oss 20B", HALF, None, "openai/gpt-oss-20b"),
+)
 
 
 def row(model: Model) -> dict:

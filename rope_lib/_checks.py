@@ -1,6 +1,7 @@
-"""The errors that several modules share: what arrived, what is needed, the likely cause.
+"""The errors that several modules share. Each says what arrived, what is needed, and the likely cause.
 
-Values of tensors are not looked at: that would make a GPU wait, and neither a compiler nor vmap could follow.
+The values of tensors are never read: a GPU would have to wait for them, and compilers and vmap could not follow.
+(The one exception is a tensor of one element that stands for a number.)
 """
 
 import sys
@@ -16,19 +17,21 @@ MAX = sys.float_info.max
 WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64)
 
 
-def check_number(x: float, name: str, *, above: float = -inf, at_least: float = -inf, at_most: float = MAX) -> float:
+def check_number(
+    x: float, name: str, meaning: str = "", *, above: float = -inf, at_least: float = -inf, at_most: float = MAX
+) -> float:
     """One finite number in this range, as a float: no text, no truth value, not None.
 
     A tensor of one element will do: transformers, for one, hands the length of a text over so.
     """
     value = _out_of_tensor(x)
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} is {x!r:.60}; it must be a number")
+        raise TypeError(f"{name} is {x!r:.60}; it must be a number{meaning}")
     value = value if isinstance(value, Integral) else float(value)  # an int can be larger than any float
     if not (above < value and at_least <= value <= at_most):
         bounds = {"above": above, "of at least": at_least, "of at most": at_most}
         needed = " and".join(f" {words} {bound}" for words, bound in bounds.items() if abs(bound) < MAX)
-        raise ValueError(f"{name} is {value!s:.60}; it must be a finite number{needed}")
+        raise ValueError(f"{name} is {value!s:.60}; it must be a finite number{needed}{meaning}")
     return float(value)
 
 
@@ -56,13 +59,13 @@ def check_dim(dim: int, name: str) -> int:
 
 
 def check_flag(flag: bool, name: str, meaning: str = "") -> None:
-    """Require True or False: "False" is true, and None false."""
+    """Require True or False, since the text "False" counts as true, and None as false."""
     if not isinstance(flag, bool):
         raise TypeError(f"{name} is {flag!r:.60}; it must be True or False{meaning}")
 
 
 def check_layout(interleaved: bool) -> None:
-    """Require True or False: a layout that only happens to be falsy rotates other pairs in silence."""
+    """Require True or False, since a layout that only happens to be falsy would silently rotate other pairs."""
     check_flag(interleaved, "interleaved", " (True: pairs 2i, 2i + 1; False: pairs i, i + half)")
 
 
@@ -76,7 +79,7 @@ def check_tensor(x: Tensor, name: str, example: str) -> None:
 
 
 def check_same_dtype(**xs: Tensor) -> None:
-    """Require dense floating-point tensors of one dtype, which the caller knows by these names."""
+    """Require dense floating-point tensors of one dtype; the keywords are the names that the caller knows them by."""
     for name, x in xs.items():
         check_tensor(x, name, "torch.zeros(seq_len, head_dim)")
     dtypes = [x.dtype for x in xs.values()]
@@ -91,14 +94,14 @@ def check_same_dtype(**xs: Tensor) -> None:
 
 
 def check_whole(x: Tensor, name: str, example: str) -> None:
-    """Require whole numbers of any size: they count the rows of a table."""
+    """Require integers, of any size, since they index the rows of a table."""
     check_tensor(x, name, example)
     if x.dtype not in WHOLE:
-        raise TypeError(f"{name} has dtype {x.dtype}; the rows of a table are counted by integers: use .long()")
+        raise TypeError(f"{name} has dtype {x.dtype}; it must be an integer dtype, as it indexes a table (use .long())")
 
 
 def check_positions(positions: Tensor, name: str = "positions") -> None:
-    """Require a real tensor that holds positions exactly; negative and fractional ones are fine."""
+    """Require a real tensor that holds positions exactly. They may be negative or fractional."""
     check_tensor(positions, name, "torch.arange(seq_len)")
     if _is_distributed(positions):
         raise TypeError(f"{name} is a DTensor; make tables from {name}.full_tensor(), and distribute_tensor them")
@@ -110,7 +113,7 @@ def check_positions(positions: Tensor, name: str = "positions") -> None:
 
 
 def check_inv_freq(inv_freq: Tensor) -> None:
-    """Require float64 speeds in a vector."""
+    """Require inverse frequencies: float64, in a vector."""
     example = "inverse_frequencies(rotary_dim) (is it the base, or the dimension? Or a pair: inv_freq, factor?)"
     check_tensor(inv_freq, "inv_freq", example)
     if inv_freq.dtype != torch.float64:
@@ -123,7 +126,7 @@ def check_inv_freq(inv_freq: Tensor) -> None:
 
 
 def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) -> None:
-    """Require tables that fit each x, which the caller knows by its name here."""
+    """Require tables that fit each x; the keywords are the names that the caller knows them by."""
     check_layout(interleaved)
     for name, tensor in (*xs.items(), ("cos", cos), ("sin", sin)):
         check_tensor(tensor, name, "torch.zeros(n, head_dim)" if name in xs else "cos_sin(positions, inv_freq)[0]")
@@ -148,8 +151,8 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
         raise TypeError(f"{name} has dtype {x.dtype}; it must be float32, float64, bfloat16 or float16")
     if not type(x) is type(cos) is type(sin) and len({_is_distributed(tensor) for tensor in (x, cos, sin)}) > 1:
         raise TypeError(
-            f"{name} is a {type(x).__name__}, cos a {type(cos).__name__}, sin a {type(sin).__name__}; of DTensors all "
-            "three must be some, e.g. distribute_tensor(cos, mesh, [Replicate()])"
+            f"{name} is a {type(x).__name__}, cos a {type(cos).__name__}, sin a {type(sin).__name__}; either all "
+            "three are DTensors or none is, e.g. distribute_tensor(cos, mesh, [Replicate()])"
         )
     if not x.device == cos.device == sin.device:
         raise ValueError(
@@ -165,8 +168,8 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
         )
     if len(table) not in (2, len(shape)):
         raise ValueError(
-            f"{name} has {len(shape)} axes and cos {len(table)}; cos needs 2 or {len(shape)}, or else batch could be "
-            "taken for heads: did you forget cos.unsqueeze(-3), or positions[:, None]?"
+            f"{name} has {len(shape)} axes and cos {len(table)}; cos must have 2 or {len(shape)}, since the "
+            "batch could be taken for heads otherwise: did you forget cos.unsqueeze(-3), or positions[:, None]?"
         )
     if shape[-2] != table[-2]:
         size = "short" if table[-2] < shape[-2] else "long"
@@ -182,4 +185,6 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
             "(is rotary_dim too large, or are your tables doubled to the full width?)"
         )
     if len(table) > 2 and any(c not in (1, n) for c, n in zip(table[:-2], shape[:-2], strict=True)):
-        raise ValueError(f"{name} has shape {tuple(shape)}, cos {tuple(table)}; front axes of cos must be 1 or equal")
+        raise ValueError(
+            f"{name} has shape {tuple(shape)}, cos {tuple(table)}; axes of cos in front must be 1 or those of {name}"
+        )

@@ -42,24 +42,25 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
         elif _forward_mode():
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
         else:
-            if cos.is_inference() and x.requires_grad:  # of inference mode: autograd keeps a copy alone
+            if cos.is_inference() and x.requires_grad:  # autograd cannot save tensors made in inference mode
                 cos, sin = cos.clone(), sin.clone()
             rotated.append(_Rotation.apply(x, cos, sin, interleaved))
     return tuple(rotated)
 
 
 def _formula_is_best(x: Tensor, cos: Tensor, sin: Tensor) -> bool:
-    """Compilers make one pass over memory of it; Apple's GPUs have no complex numbers; tables may want gradients.
+    """Whether to use the formula itself: a compiler fuses it into one pass over memory, Apple's GPUs have no complex
+    numbers, and only the formula gives gradients of the tables.
 
-    Tracers and other kinds of tensors (fake ones, say) need operations that they know.
+    Tracers and other kinds of tensors, such as fake ones, need operations that they know.
     """
-    learned = torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)
-    strange = x.is_mps or type(x) not in (Tensor, Parameter)
-    return learned or strange or torch.compiler.is_compiling() or torch.jit.is_tracing()
+    tables_learn = torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad)
+    unusual = x.is_mps or type(x) not in (Tensor, Parameter)
+    return tables_learn or unusual or torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
 def _is_simple(x: Tensor, cos: Tensor, interleaved: bool) -> bool:
-    """A few elements, or one product of complex numbers, without a gradient: to go another way would take longer."""
+    """Few elements, or one product of complex numbers, and no gradient: an autograd Function would cost more."""
     if x.requires_grad and torch.is_grad_enabled():
         return False
     return (_on_cpu(x) and x.numel() <= PIECE) or (interleaved and torch.promote_types(x.dtype, cos.dtype) == x.dtype)
@@ -70,9 +71,12 @@ def _on_cpu(x: Tensor) -> bool:
 
 
 def _forward_mode() -> bool:
-    """Whether it is on: torch loses tangents of second order in functions like ours, so the formula is taken then."""
-    any_tensor = torch.zeros(())
-    return forward_ad.unpack_dual(any_tensor).primal is not any_tensor  # it comes back as it is where the mode is off
+    """Whether forward-mode differentiation is active.
+
+    torch drops second-order tangents in custom Functions, so the formula is used then.
+    """
+    probe = torch.zeros(())
+    return forward_ad.unpack_dual(probe).primal is not probe  # where the mode is off, the same tensor comes back
 
 
 def widened(x: Tensor) -> Tensor:
@@ -81,41 +85,48 @@ def widened(x: Tensor) -> Tensor:
 
 
 def _prepare(cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
-    """cos + i sin for neighbours, which are complex numbers as they lie; for halves, tables of the full width."""
+    """cos + i sin for interleaved pairs, which are complex numbers in memory; else two tables of the full width."""
     if interleaved:
         return (_by_pieces(torch.complex, cos, sin),)
     return torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)
 
 
-def _by_pieces(of: Callable[..., Tensor], *tables: Tensor) -> Tensor:
-    """of(*tables), on a CPU so little at a time that no other core is waited for."""
+def _by_pieces(function: Callable[..., Tensor], *tables: Tensor) -> Tensor:
+    """function(*tables), on a CPU in pieces so small that torch does not share them among cores."""
     elements = tables[0].numel()
     if elements <= PIECE or not _on_cpu(tables[0]):
-        return of(*tables)
+        return function(*tables)
     length = max(1, PIECE * tables[0].shape[-2] // elements)
     pieces = (table.split(length, dim=-2) for table in tables)
-    return torch.cat([of(*piece) for piece in zip(*pieces, strict=True)], dim=-2)
+    return torch.cat([function(*piece) for piece in zip(*pieces, strict=True)], dim=-2)
 
 
 def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_place: bool = False) -> Tensor:
-    """(x0 + i x1) (cos + i sin), or (x0, x1) cos + (x1, x0) sin, in operations that torch.func can follow."""
+    """(x0 + i x1) (cos + i sin), or (x0, x1) cos + (x1, x0) sin, in operations that torch.func can differentiate.
+
+    The tables are those of `_prepare`: one for interleaved pairs, two for half-split ones.
+    """
     if sin is not None:
         return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), sin)
     if torch.is_inference_mode_enabled():
-        try:  # views as another type take half as long, which shows for a single token; derivatives cannot follow them
+        try:  # viewing x as complex takes half as long for a single token, but autograd cannot follow it
             numbers = x.view(x.dtype.to_complex())
             if in_place and cos.dtype is numbers.dtype:
                 numbers.mul_(cos)
                 return x
             y = numbers * cos
             return y.view(y.dtype.to_real())
-        except RuntimeError:  # the strides are odd, or it is inside of vmap
+        except RuntimeError:  # odd strides, or inside vmap
             pass
     return torch.view_as_real(_as_complex(x) * cos).reshape(x.shape)
 
 
 def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Into new memory, in few operations, each on all of x or half of it; what was widened is rotated where it lies."""
+    """The rotation into new memory, in few operations, each on all of x or on half of it.
+
+    Shapes: x, wide and y (..., seq_len, rotary_dim); x0, x1 and the tables (..., seq_len, rotary_dim // 2). If x had to
+    be converted to float32, that copy, `wide`, is rotated in place and then rounded into y.
+    """
     dtype = torch.promote_types(x.dtype, cos.dtype)
     if not (_on_cpu(x) or (interleaved and dtype == x.dtype)):
         return _rotate_mixed(x, cos, sin, interleaved)
@@ -124,19 +135,20 @@ def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tenso
     x0, x1 = wide.chunk(2, dim=-1)
     if interleaved:
         torch.mul(_as_complex(wide), _by_pieces(torch.complex, cos, sin), out=_as_complex(y if wide is x else wide))
-    elif wide is x:
+    elif wide is x:  # y = x cos, then y0 -= x1 sin, y1 += x0 sin
         y0, y1 = torch.mul(x, torch.cat((cos, cos), dim=-1), out=y).chunk(2, dim=-1)
         y0.addcmul_(x1, sin, value=-1)
         y1.addcmul_(x0, sin)
-    else:  # until y is written, its memory holds half of the products; it is too small for half precision in float64
-        kept = torch.mul(x0, sin, out=y.view(dtype) if 2 * y.itemsize == dtype.itemsize else torch.empty_like(x0))
+    else:  # x0 sin is needed after x0 is overwritten. Until the end y is free, and has just the room for it in float32
+        scratch = y.view(dtype) if 2 * y.itemsize == dtype.itemsize else torch.empty_like(x0)
+        x0_sin = torch.mul(x0, sin, out=scratch)
         x0.mul_(cos).addcmul_(x1, sin, value=-1)
-        torch.addcmul(kept, x1, cos, out=x1)
+        torch.addcmul(x0_sin, x1, cos, out=x1)
     return y if wide is x else y.copy_(wide)
 
 
 def _rotate_mixed(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """x0 (cos, sin) + x1 (-sin, cos), where an operation can read operands of several dtypes; a CPU would copy them."""
+    """x0 (cos, sin) + x1 (-sin, cos): a GPU reads operands of two dtypes in one operation; a CPU would convert them."""
     axis, pairs = (-1, (-1, 2)) if interleaved else (-2, (2, -1))
     x0, x1 = x.unflatten(-1, pairs).split(1, dim=axis)
     y = torch.empty_like(x, memory_format=torch.contiguous_format)
@@ -148,15 +160,15 @@ def _rotate_mixed(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Ten
 def _as_complex(x: Tensor) -> Tensor:
     """(..., head_dim) -> (..., head_dim // 2) complex, without a copy where each pair lies side by side."""
     *steps, last = x.stride()
-    if last != 1 or x.storage_offset() % 2 or math.gcd(*steps) % 2:
+    if last != 1 or x.storage_offset() % 2 or math.gcd(*steps) % 2:  # no pair lies on an even place
         x = x.clone(memory_format=torch.contiguous_format)
     return torch.view_as_complex(x.view(*x.shape[:-1], x.shape[-1] // 2, 2))
 
 
 class _Rotation(torch.autograd.Function):
-    """The rotation with its derivative, the rotation back, which needs the tables alone and not x.
+    """The rotation, and as its derivative the rotation back, for which only the tables are saved, and not x.
 
-    Gradients of the tables are not asked of it: see `_formula_is_best`.
+    It gives no gradients of the tables: see `_formula_is_best`.
     """
 
     @staticmethod
@@ -171,12 +183,17 @@ class _Rotation(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple:
         cos, sin = ctx.saved_tensors
-        back = (_by_pieces(torch.neg, sin), ctx.interleaved)  # by `rotate`: it may be differentiated, too
-        return rotate((gradient,), cos, *back)[0], None, None, None
+        minus_sin = _by_pieces(torch.neg, sin)
+        [back] = rotate(
+            (gradient,), cos, minus_sin, ctx.interleaved
+        )  # `rotate`, so that it can be differentiated again
+        return back, None, None, None
 
     @staticmethod
     def vmap(info, in_dims: tuple, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, int]:
         return torch.vmap(partial(rotate_pairs, interleaved=interleaved), in_dims=in_dims[:3])(x, cos, sin), 0
 
 
-_Rotation.forward.__signature__ = inspect.signature(_Rotation.forward)  # torch asks at each call; this takes 60 us
+_Rotation.forward.__signature__ = inspect.signature(
+    _Rotation.forward
+)  # torch calls inspect.signature at each apply, which takes 60 us unless the signature is stored

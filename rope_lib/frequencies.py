@@ -51,7 +51,7 @@ def cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = torch.f
 
     Raises:
         TypeError: positions or inv_freq is no dense tensor, positions are half precision or boolean, inv_freq is not
-            float64, or dtype neither float32 nor float64: each would spoil the angles.
+            float64, or dtype neither float32 nor float64: each would damage the angles.
         ValueError: inv_freq is not a vector.
 
     Example:
@@ -89,7 +89,7 @@ def axial_cos_sin(positions: Tensor, inv_freq: Tensor, *, dtype: torch.dtype = t
 
     Args:
         positions: (..., axes) in tokens, e.g. (row, column) of an image patch: the coordinates are the last axis.
-        inv_freq: (rotary_dim // (2 * axes),) float64, the speeds by which each coordinate turns its pairs.
+        inv_freq: (rotary_dim // (2 * axes),) float64, by which each coordinate turns its pairs.
 
     Returns:
         cos, sin: each (..., axes * len(inv_freq)); the first len(inv_freq) pairs belong to the first coordinate.
@@ -158,8 +158,8 @@ def sectioned_cos_sin(
     whole = all(isinstance(section, int) and section >= 0 for section in sections)
     if not whole or sum(sections) != len(inv_freq) or axes != len(sections):
         raise ValueError(
-            f"sections are {tuple(sections)}, inv_freq has {len(inv_freq)} speeds, positions have {axes} coordinates; "
-            "there must be one section per coordinate, a whole number, and sections must add up to the number of speeds"
+            f"sections are {tuple(sections)}, inv_freq has {len(inv_freq)} entries, positions have {axes} coordinates; "
+            "there must be one section per coordinate, a whole number, and they must add up to the length of inv_freq"
         )
     turns_by = [axis for axis, section in enumerate(sections) for _ in range(section)]
     if interleaved_sections:

@@ -55,7 +55,7 @@ def half_split_to_interleaved(x: Tensor, *, head_dim: int, dim: int, rotary_dim:
 def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, pairs: tuple[int, int]) -> Tensor:
     """Lay the rotated dimensions of each head out as a matrix of the shape `pairs`, and read its columns."""
     check_tensor(x, "x", "a weight of shape (heads * head_dim, width)")
-    if x.dtype in (torch.uint8, torch.int32):  # as 4-bit weights are kept, several numbers in one
+    if x.dtype in (torch.uint8, torch.int32):  # 4-bit weights are stored so, several in one number
         raise TypeError(f"x has dtype {x.dtype}, as packed weights have; reorder them before they are quantised")
     rotary_dim = head_dim if rotary_dim is None else rotary_dim
     head_dim, rotary_dim, dim = (

@@ -88,7 +88,7 @@ def linear_attention(
         decay: a number in (0, 1], per step and for all heads; causal only.
         feature_map: phi, applied to each position alone (of several together it would depend on chunk_size), half
             precision as float32. Where features can be zero or negative, so can the denominator: NaN or infinity.
-        chunk_size: tokens that are treated at once. It changes speed and rounding, not the result.
+        chunk_size: tokens that are treated at once. It changes time and rounding, not the result.
 
     Returns:
         (..., seq_len, value_dim) in v's dtype; sums of half-precision inputs are kept in float32. Time and memory are
@@ -201,7 +201,7 @@ def _segment(
     chunk = chunk_size if compiling or q.shape[-2] % chunk_size == 0 else q.shape[-2]
     weighted_sums = _sums_of_any_length if compiling else _weighted_sums
     numerator, values = weighted_sums(numerator_q, numerator_k, v, state.values, decay, chunk)
-    if decay is None:  # half as long again with the general way below
+    if decay is None:  # the general path below would take 1.5 times as long
         sums = torch.cat((state.normalizer[..., None, :], phi_k), dim=-2).cumsum(-2)
         output = numerator / (phi_q * sums[..., 1:, :]).sum(-1, keepdim=True)
         return output.to(dtype), State(values, sums[..., -1, :])
@@ -260,17 +260,21 @@ def _features(
     q: Tensor, k: Tensor, rotation: Rotation | None, feature_map: Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Features of q and k for the numerator, and for the denominator."""
-    wide_q, wide_k = (widened(x) if feature_map is elu_plus_one else widened(x).clone() for x in (q, k))  # it may write
+    wide_q, wide_k = (
+        widened(x) if feature_map is elu_plus_one else widened(x).clone() for x in (q, k)
+    )  # feature_map may write
     phi_q, phi_k = feature_map(wide_q), feature_map(wide_k)
-    check_tensor(phi_q, "what feature_map makes", "elu_plus_one(x)")
+    check_tensor(phi_q, "the result of feature_map", "elu_plus_one(x)")
     if phi_q.shape[:-1] != q.shape[:-1] or phi_q.dtype != wide_q.dtype:
-        made = f"{tuple(phi_q.shape)}, {phi_q.dtype} of {tuple(q.shape)}, {wide_q.dtype}"
-        raise ValueError(f"feature_map makes {made}; it must keep the dtype and all axes but the last")
+        made = f"{tuple(phi_q.shape)}, {phi_q.dtype}, of {tuple(q.shape)}, {wide_q.dtype}"
+        raise ValueError(f"feature_map makes {made}; it must keep the dtype, and all axes but the last")
     if rotation is None:
         return phi_q, phi_k, phi_q, phi_k
     cos, sin, interleaved, denominator = rotation
     if 2 * cos.shape[-1] != phi_q.shape[-1]:
-        raise ValueError(f"there are {phi_q.shape[-1]} features, and {cos.shape[-1]} columns of cos; two share one")
+        raise ValueError(
+            f"feature_map makes {phi_q.shape[-1]} features, and cos has {cos.shape[-1]} columns; each turns two"
+        )
     rotated = apply_rotary_pos_emb(phi_q, phi_k, cos, sin, interleaved=interleaved)
     return rotated + (rotated if denominator else (phi_q, phi_k))
 
@@ -296,7 +300,7 @@ def _check(
     if not callable(feature_map):
         raise TypeError(f"feature_map is {feature_map!r:.60}; it must be a function, such as elu_plus_one")
     if decay is not None:
-        check_number(decay, "decay, which all heads share,", above=0, at_most=1)
+        check_number(decay, "decay", " (one for all heads)", above=0, at_most=1)
         if not causal:
             raise ValueError(f"decay is {decay} and causal {causal}; it weighs the past, so it needs causal=True")
     check_int(chunk_size, "chunk_size", at_least=1)

@@ -63,7 +63,9 @@ def apply_rotary_pos_emb(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, inte
     """
     check_rotation(cos, sin, interleaved, q=q, k=k)
     if q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}; head_dim must agree (are heads split?)")
+        raise ValueError(
+            f"q has shape {tuple(q.shape)}, k {tuple(k.shape)}; head_dim must agree (were the heads split?)"
+        )
     return _rotate_heads((q, k), cos, sin, interleaved)
 
 
@@ -77,7 +79,7 @@ def _rotate_heads(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved:
 
 
 class RotaryEmbedding(nn.Module):
-    """Rotate queries and keys by their positions. It has no buffers, so casting the module cannot spoil its angles.
+    """Rotate queries and keys by their positions. It has no buffers, so casting the module cannot damage its angles.
 
     The tables are made anew at each call. A model of many layers makes them once, with `RotaryEmbedding.tables`, and
     hands them to `apply_rotary_pos_emb`. A checkpoint with buffers called `inv_freq` loads with strict=False.
@@ -86,11 +88,11 @@ class RotaryEmbedding(nn.Module):
         rotary_dim: rotated dimensions per head; positive and even, at most head_dim. None: as many as inv_freq is for.
         interleaved: layout of the pairs, as in `apply_rotary_emb`; no default, because mixing layouts fails silently.
         base: sets the slowest pair; None means 10000, or what inv_freq says.
-        inv_freq: (rotary_dim // 2,) float64 in rad per token, for other speeds than base gives (see
+        inv_freq: (rotary_dim // 2,) float64 in rad per token, for other frequencies than base gives (see
             `rope_lib.scaling` and `frequencies_from_config`); not together with base.
-        attention_factor: multiplies what is rotated of q and k: with all of the head, scores grow by its square (YaRN).
-            Speeds of YaRN or LongRoPE need theirs; the module cannot know whether it was forgotten. A key that is
-            turned twice, to move it, is multiplied twice.
+        attention_factor: multiplies the rotated part of q and k, so that scores grow by its square if the whole head
+            turns (YaRN). The frequencies of YaRN and LongRoPE need the factor that belongs to them; the module cannot
+            know whether it was forgotten. Rotating a cached key again, to shift it, applies the factor again.
         head_dim: if given, q and k must have heads of this size. Without it a longer head is rotated in its first
             rotary_dim dimensions, as some models mean it; heads that were never split look the same.
 
@@ -99,7 +101,7 @@ class RotaryEmbedding(nn.Module):
             interleaved that is neither True nor False.
         ValueError: rotary_dim is not positive and even, or above head_dim; base not above 1; both base and inv_freq are
             given, or neither it nor rotary_dim; inv_freq has another length, rises, is not finite, has no values, or
-            wants a gradient (learned speeds go to `cos_sin`); or attention_factor is not positive and finite.
+            requires a gradient (learned ones go to `cos_sin`); or attention_factor is not positive and finite.
 
     Example:
         >>> rope = RotaryEmbedding(4, interleaved=True)
@@ -129,24 +131,30 @@ class RotaryEmbedding(nn.Module):
             inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
         else:
             if base is not None:
-                raise ValueError(f"base is {base}, but inv_freq is given too, and replaces it: hand base to its maker")
+                raise ValueError(
+                    f"base is {base}, and inv_freq is given, too, which has a base of its own: hand base to its maker"
+                )
             if inv_freq.shape != (rotary_dim // 2,):
                 raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be ({rotary_dim // 2},)")
             if inv_freq.is_meta:
                 raise ValueError("inv_freq is on meta and has no values; make it with device='cpu'")
             if inv_freq.requires_grad:
-                raise ValueError("inv_freq wants a gradient; learned speeds go to cos_sin and apply_rotary_pos_emb")
+                raise ValueError(
+                    "inv_freq requires a gradient; learned frequencies go to cos_sin and apply_rotary_pos_emb"
+                )
             inv_freq = inv_freq.to("cpu", copy=True)  # no buffer: .to(bfloat16) does not reach it
-            falls = type(inv_freq) is not Tensor or (inv_freq.isfinite().all() and (inv_freq.diff() <= 0).all())
-            if not falls:  # (a fake tensor has no values)
+            has_values = type(inv_freq) is Tensor  # a fake tensor has none
+            if has_values and not (inv_freq.isfinite().all() and (inv_freq.diff() <= 0).all()):
                 ends = f"{inv_freq[0]:g} to {inv_freq[-1]:g}"
-                raise ValueError(f"inv_freq goes from {ends}; it must be finite and not rise (wavelengths? reversed?)")
+                raise ValueError(
+                    f"inv_freq goes from {ends}; it must be finite and not rise (wavelengths? Or reversed?)"
+                )
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
-        self.base, self._inv_freq = base, inv_freq  # a base of None if the speeds were given
+        self.base, self._inv_freq = base, inv_freq  # base is None if inv_freq was given
         self.attention_factor = check_number(attention_factor, "attention_factor", above=0)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """What makes the rotation is fixed: a change of one setting would not reach the others."""
+        """Settings are fixed, since a change of one would not reach the others."""
         fixed = ("rotary_dim", "interleaved", "head_dim", "base", "inv_freq", "attention_factor")
         if name in fixed and hasattr(self, name):
             raise AttributeError(f"{name} is fixed; make another RotaryEmbedding")
@@ -154,7 +162,7 @@ class RotaryEmbedding(nn.Module):
 
     @property
     def inv_freq(self) -> Tensor:
-        """The speeds, a copy: what is done to it does not reach the rotation."""
+        """The inverse frequencies, as a copy, so that changing it does not change the rotation."""
         return self._inv_freq.clone()
 
     def tables(self, positions: Tensor, *, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
@@ -191,7 +199,9 @@ class RotaryEmbedding(nn.Module):
         for name, x in (("q", q), ("k", k)) if self.head_dim else ():
             check_tensor(x, name, "torch.zeros(seq_len, head_dim)")
             if x.shape[-1] != self.head_dim:
-                raise ValueError(f"{name} has shape {tuple(x.shape)}; head_dim must be {self.head_dim} (heads split?)")
+                raise ValueError(
+                    f"{name} has shape {tuple(x.shape)}; head_dim must be {self.head_dim} (were the heads split?)"
+                )
         double = any(getattr(x, "dtype", None) is torch.float64 for x in (q, k))
         tables = self.tables(positions, dtype=torch.float64 if double else torch.float32)
         return apply_rotary_pos_emb(q, k, *tables, interleaved=self.interleaved)
@@ -199,7 +209,7 @@ class RotaryEmbedding(nn.Module):
     def extra_repr(self) -> str:
         """What repr shows between the brackets."""
         first, last = self.inv_freq[0].item(), self.inv_freq[-1].item()
-        speeds = f"inv_freq={first:g} .. {last:.3g}" if self.base is None else f"base={float(self.base):g}"
+        frequencies = f"inv_freq={first:g} .. {last:.3g}" if self.base is None else f"base={float(self.base):g}"
         factor = "" if self.attention_factor == 1 else f", attention_factor={self.attention_factor:.12g}"
         head = "" if self.head_dim is None else f", head_dim={self.head_dim}"
-        return f"{self.rotary_dim}, interleaved={self.interleaved}, {speeds}{factor}{head}"
+        return f"{self.rotary_dim}, interleaved={self.interleaved}, {frequencies}{factor}{head}"

@@ -17,11 +17,11 @@ from torch import Tensor
 from rope_lib._checks import check_flag, check_number
 from rope_lib.frequencies import inverse_frequencies
 
-FACTOR = "factor, the new length over the trained one,"
+RATIO = " (the new length over the trained one)"
 
 
 def linear_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Tensor:
-    """Position interpolation: all speeds divided by factor.
+    """Position interpolation: all frequencies divided by factor.
 
     Source: Chen et al. 2023, section 2.3.
 
@@ -29,15 +29,15 @@ def linear_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> 
         >>> linear_scaling(4, factor=2.0)
         tensor([0.5000, 0.0050], dtype=torch.float64)
     """
-    factor = check_number(factor, FACTOR, at_least=1)
+    factor = check_number(factor, "factor", RATIO, at_least=1)
     return inverse_frequencies(rotary_dim, base=base, device="cpu") / factor
 
 
 def ntk_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Tensor:
-    """NTK-aware: base * factor^(d / (d - 2)). The fastest speed stays, the slowest is divided by factor.
+    """NTK-aware: base * factor^(d / (d - 2)). The highest frequency stays, the lowest is divided by factor.
 
     Raises:
-        ValueError: rotary_dim is 2: one speed cannot both stay and shrink.
+        ValueError: rotary_dim is 2: one frequency cannot both stay and shrink.
 
     Source: Peng et al. 2023, section 3.1.
 
@@ -45,7 +45,7 @@ def ntk_scaling(rotary_dim: int, *, factor: float, base: float = 10000.0) -> Ten
         >>> ntk_scaling(4, factor=2.0)
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    factor = check_number(factor, FACTOR, at_least=1)
+    factor = check_number(factor, "factor", RATIO, at_least=1)
     inv_freq = inverse_frequencies(rotary_dim, base=base, device="cpu")
     if rotary_dim == 2:
         raise ValueError("rotary_dim is 2; NTK-aware scaling needs at least 4, a fastest and a slowest pair")
@@ -58,8 +58,8 @@ def dynamic_ntk_scaling(
 ) -> Tensor:
     """NTK-aware with a factor that grows with the text: factor * seq_len / max_position_embeddings - (factor - 1).
 
-    Up to the trained length nothing changes. Beyond, the speeds depend on seq_len: keys that were rotated and cached
-    for a shorter text are then wrong, so cache keys before rotating them.
+    Up to the trained length nothing changes. Beyond it the frequencies depend on seq_len, so keys that
+    were rotated and cached for a shorter text are wrong: cache keys before they are rotated.
 
     Source: the models' code; Peng et al. 2023, section 3.3, names the idea (there the factor is the ratio of lengths).
 
@@ -68,7 +68,7 @@ def dynamic_ntk_scaling(
         >>> dynamic_ntk_scaling(4, factor=2.0, **lengths)
         tensor([1.0000, 0.0050], dtype=torch.float64)
     """
-    factor = check_number(factor, FACTOR, at_least=1)
+    factor = check_number(factor, "factor", RATIO, at_least=1)
     seq_len = check_number(seq_len, "seq_len", above=0)
     max_position_embeddings = check_number(max_position_embeddings, "max_position_embeddings", above=0)
     stretch = 1 + factor * (max(seq_len, max_position_embeddings) / max_position_embeddings - 1)
@@ -81,8 +81,8 @@ def ntk_by_parts_scaling(
 ) -> Tensor:  # fmt: skip
     """Pairs that make many turns in the trained length stay, pairs that make few are interpolated.
 
-    A pair with at least beta_fast turns keeps its speed, one with at most beta_slow turns is divided by factor, and in
-    between the weight is linear in the number of turns.
+    A pair with at least beta_fast turns keeps its frequency, one with at most beta_slow turns is divided by factor, and
+    in between the weight is linear in the number of turns.
 
     Args:
         original_max_position_embeddings: the trained length, in tokens.
@@ -98,7 +98,7 @@ def ntk_by_parts_scaling(
         >>> ntk_by_parts_scaling(4, factor=2.0, **trained)
         tensor([1.0000, 0.0054], dtype=torch.float64)
     """
-    inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
+    inv_freq, interpolated = _checked(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
     turns = float(original_max_position_embeddings) * inv_freq / (2 * math.pi)
     keep = ((turns - float(beta_slow)) / max(float(beta_fast - beta_slow), 1e-9)).clamp(0, 1)  # equal: a step
     return torch.lerp(interpolated, inv_freq, keep)
@@ -108,7 +108,7 @@ def yarn_scaling(
     rotary_dim: int, *, factor: float, original_max_position_embeddings: int, beta_fast: float = 32.0,
     beta_slow: float = 1.0, truncate: bool = True, base: float = 10000.0,
 ) -> Tensor:  # fmt: skip
-    """The speeds of YaRN as it is deployed: the ramp is linear in the *index* of the pair, between two turn counts.
+    """The inverse frequencies of YaRN as it is deployed: the ramp is linear in the *index* of the pair.
 
     They go with `yarn_attention_factor`. Errors are those of `ntk_by_parts_scaling`.
 
@@ -123,7 +123,7 @@ def yarn_scaling(
         tensor([1.0000, 0.0075], dtype=torch.float64)
     """
     check_flag(truncate, "truncate")
-    inv_freq, interpolated = _speeds(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
+    inv_freq, interpolated = _checked(rotary_dim, factor, original_max_position_embeddings, beta_fast, beta_slow, base)
     rotary_dim = 2 * len(inv_freq)
     first, last = (
         rotary_dim * math.log(original_max_position_embeddings / (2 * math.pi * turns)) / (2 * math.log(base))
@@ -154,14 +154,14 @@ def yarn_attention_factor(factor: float, *, mscale: float = 1.0, mscale_all_dim:
         >>> round(yarn_attention_factor(4.0), 4)
         1.1386
     """
-    factor = check_number(factor, FACTOR, at_least=1)
+    factor = check_number(factor, "factor", RATIO, at_least=1)
     mscale = check_number(mscale, "mscale", at_least=0)
     mscale_all_dim = check_number(mscale_all_dim, "mscale_all_dim", at_least=0)
     return (0.1 * mscale * math.log(factor) + 1) / (0.1 * mscale_all_dim * math.log(factor) + 1)
 
 
 def longrope_scaling(rotary_dim: int, *, factors: Sequence[float], base: float = 10000.0) -> Tensor:
-    """The speeds of LongRoPE: each divided by a factor of its own, found by a search.
+    """The inverse frequencies of LongRoPE: each divided by a factor of its own, found by a search.
 
     Args:
         factors: rotary_dim // 2 numbers, the long_factor or short_factor of a model's configuration.
@@ -198,13 +198,13 @@ def longrope_attention_factor(factor: float, *, original_max_position_embeddings
         >>> round(longrope_attention_factor(32.0, **trained), 4)
         1.1902
     """
-    factor = check_number(factor, FACTOR, at_least=1)
+    factor = check_number(factor, "factor", RATIO, at_least=1)
     trained = check_number(original_max_position_embeddings, "original_max_position_embeddings", above=1)
     return math.sqrt(1 + math.log(factor) / math.log(trained))
 
 
 def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base: float = 10000.0) -> Tensor:
-    """p-RoPE: the fraction partial_rotary_factor of the pairs, the fastest, keep their speeds; the others stand still.
+    """p-RoPE: a share of the pairs, the fastest ones, keep their frequencies; the others do not turn.
 
     The number of pairs is rounded down, as deployed: 0.29 of 100 pairs are 28, for 0.29 * 100 is 28.999999999999996.
 
@@ -223,10 +223,10 @@ def proportional_scaling(rotary_dim: int, *, partial_rotary_factor: float, base:
     return inv_freq
 
 
-def _speeds(
+def _checked(
     rotary_dim: int, factor: float, length: int, beta_fast: float, beta_slow: float, base: float
 ) -> tuple[Tensor, Tensor]:
-    """The speeds as trained and as interpolated, after the checks that by-parts and YaRN share."""
+    """The inverse frequencies as trained and as interpolated, after the checks that by-parts and YaRN share."""
     length = check_number(length, "original_max_position_embeddings", above=0)
     beta_fast = check_number(beta_fast, "beta_fast")
     beta_slow = check_number(beta_slow, "beta_slow")

@@ -28,12 +28,13 @@ def attention(
         scale: None means 1 / sqrt(head_dim).
 
     Returns:
-        (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros; so can one of NaN.
+        (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros. So can one of NaN.
 
     Raises:
         TypeError: q, k, v are no dense tensors of one floating-point dtype, bias none, causal no bool, scale no number.
         ValueError: heads, lengths or devices do not match, axes in front differ, causal queries outnumber the keys, or
-            bias does not broadcast to the scores. Heads and words swapped in all three pass if kv_heads is heads.
+            bias does not broadcast to the scores. With as many kv_heads as heads, swapping the axes of heads and of
+            positions in all three goes undetected.
 
     Source: Vaswani et al. 2017, equation 1.
 
@@ -46,7 +47,7 @@ def attention(
     _check(q, k, v, causal)
     if scale is not None:
         scale = check_number(scale, "scale")
-        if scale <= 0:  # torch's causal kernel has NaN for it
+        if scale <= 0:  # torch's causal kernel returns NaN for it
             q, scale = q * scale, 1.0
     q_len, k_len = q.shape[-2], k.shape[-2]
     if bias is not None:
@@ -114,9 +115,11 @@ def _check(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
     enough_axes = min(q.ndim, k.ndim, v.ndim) >= 3
     if not enough_axes or q.shape[-1] != k.shape[-1] or k.shape[:-1] != v.shape[:-1] or q.shape[:-3] != k.shape[:-3]:
         needed = "(..., heads, q_len, head_dim), (..., kv_heads, k_len, head_dim) and (..., kv_heads, k_len, value_dim)"
-        raise ValueError(f"{shapes}; needed are {needed}, axes in front equal (expand them?)")
+        raise ValueError(f"{shapes}; needed are {needed}, and the axes in front must be equal (expand them?)")
     heads, kv_heads = q.shape[-3], k.shape[-3]
     if not kv_heads or heads % kv_heads:
-        raise ValueError(f"{shapes}; heads, {heads}, must be a multiple of kv_heads, {kv_heads} (axes swapped?)")
+        raise ValueError(f"{shapes}; heads, {heads}, must be a multiple of kv_heads, {kv_heads} (are axes swapped?)")
     if causal and q.shape[-2] > k.shape[-2]:
-        raise ValueError(f"{shapes}; causal queries must not outnumber the keys (cache lost, or axes swapped?)")
+        raise ValueError(
+            f"{shapes}; causal queries must not outnumber the keys (is the cache lost, or are axes swapped?)"
+        )

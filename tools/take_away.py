@@ -4,6 +4,7 @@ The PDF is printed by the browser of the tests, so its equations, figures and co
 """
 
 import html
+import io
 import re
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import yaml
+from pypdf import PdfReader
 
 from tools.chromium import chromium
 
@@ -132,25 +134,10 @@ def contents(listed: list[tuple[str, list[str]]], taken: dict[str, dict]) -> str
 
 
 def places_in(pdf: bytes) -> dict[str, int]:
-    """On which page each anchor of a PDF stands, as Chromium writes them: [12 0 R /XYZ 0 800 0] behind each name."""
-    objects = {int(number): body for number, body in re.findall(rb"(?s)\n(\d+) 0 obj\n(.*?)\nendobj", pdf)}
-    [(pages, names)] = re.findall(
-        rb"(?s)/Type /Catalog.*?/Pages (\d+) 0 R.*?/Dests (\d+) 0 R", b"\n".join(objects.values())
-    )
-
-    def leaves(number: int) -> list[int]:
-        kids = re.search(rb"(?s)/Kids \[(.*?)\]", objects[number])
-        below = map(int, re.findall(rb"(\d+) 0 R", kids[1])) if kids else ()
-        return [leaf for kid in below for leaf in leaves(kid)] if kids else [number]
-
-    number_of = {leaf: number for number, leaf in enumerate(leaves(int(pages)), start=1)}
-    found = re.findall(rb"/([^\s/\[]+) \[(\d+) 0 R /XYZ", objects[int(names)])
-    return {unescaped(name): number_of[int(leaf)] for name, leaf in found}
-
-
-def unescaped(name: bytes) -> str:
-    """A name of PDF, in which #2E is a full stop."""
-    return re.sub(rb"#([0-9A-Fa-f]{2})", lambda match: bytes.fromhex(match[1].decode()), name).decode()
+    """On which page each anchor of a PDF stands, counted from 1."""
+    reader = PdfReader(io.BytesIO(pdf))
+    found = reader.named_destinations
+    return {name.removeprefix("/"): reader.get_destination_page_number(place) + 1 for name, place in found.items()}
 
 
 def print_book(browser) -> bytes:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from rope_lib._checks import check_flag, check_int, check_positions, check_same_dtype, check_tensor, check_whole
 
-EXAMPLE = "relative_distances(q_positions, k_positions)"  # for who has no distances
+EXAMPLE = "relative_distances(q_positions, k_positions)"  # suggested in errors
 
 
 def relative_distances(q_positions: Tensor, k_positions: Tensor) -> Tensor:
@@ -70,7 +70,7 @@ def transformer_xl_scores(
         table: (num_distances, head_dim); row m - n is W_r applied to the sinusoidal code of m - n. Causal use only:
             keys after the query get row 0, which a causal mask then hides.
         content_bias, position_bias: u and v, (head_dim,), or one for each head, (heads, 1, head_dim).
-        distances: less than num_distances, or it is a ValueError. On a GPU the call waits for the largest.
+        distances: less than num_distances, else a ValueError. On a GPU the call waits until the largest is known.
 
     Source: Dai et al. 2019, section 3.3.
 
@@ -91,7 +91,9 @@ def transformer_xl_scores(
         raise ValueError(f"table has shape {tuple(table.shape)}; it must be (distances, {q.shape[-1]})")
     distances = distances.long()
     if distances.numel() and distances.max() >= len(table):
-        raise ValueError(f"distances reach {distances.max()}, but table has {len(table)} rows; each needs one")
+        raise ValueError(
+            f"distances reach {distances.max()}, but table has {len(table)} rows; each distance needs a row"
+        )
     by_distance = _gather_distances((q + position_bias) @ table.mT, distances.clamp(min=0))
     return ((q + content_bias) @ k.mT + by_distance) / math.sqrt(q.shape[-1])
 
@@ -198,7 +200,10 @@ def t5_bias(table: Tensor, distances: Tensor, *, bidirectional: bool, max_distan
     """
     check_tensor(table, "table", "torch.zeros(num_buckets, heads)")
     if table.ndim != 2 or not table.is_floating_point():
-        raise ValueError(f"table is {tuple(table.shape)}, {table.dtype}; use (num_buckets, heads) floats (exchanged?)")
+        raise ValueError(
+            f"table has shape {tuple(table.shape)} and dtype {table.dtype}; it must be (num_buckets, heads), floating "
+            "point (are table and distances swapped?)"
+        )
     _check_distances(distances)
     buckets = t5_bucket(distances, bidirectional=bidirectional, num_buckets=len(table), max_distance=max_distance)
     return table[buckets].movedim(-1, 0)

@@ -5,24 +5,24 @@ import math
 
 import pytest
 
-from lab.models import MODELS, SHORT, TRAINED_BY, files, row, short_table, table
-from rope_lib.config import frequencies_from_config
+from lab.models import MODELS, SHORT, TRAINED_BY, Model, files, row, short_table, table
 from tests.conftest import ROOT
 
-RECORDED = json.loads((ROOT / "tests" / "data" / "transformers_configs.json").read_text())["models"]
+RECORDED = json.loads((ROOT / "tests" / "data" / "transformers_configs.json").read_text(encoding="utf-8"))["models"]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_speeds_are_those_of_the_recorded_configuration(model):
+def test_configurations_are_those_that_were_recorded(model):
     """Which test_config.py compares with transformers."""
-    name = model.source.split(",")[0].split("/")[1]
-    (recorded,) = [entry for entry in RECORDED if entry["model"].split(",")[0].split("/")[1] == name]
-    mine, factor = frequencies_from_config(model.config, layer_type=model.layer_type)
-    theirs, their_factor = frequencies_from_config(recorded["config"], layer_type=model.layer_type)
-    assert mine.tolist() == theirs.tolist()
-    assert factor == their_factor
+    (recorded,) = [entry for entry in RECORDED if entry["model"].split(",")[0] == model.source.split(",")[0]]
+    assert recorded["config"] == model.config
     longest = recorded["config"].get("max_position_embeddings", recorded["config"].get("n_positions"))
     assert row(model)["longest"] == longest
+
+
+def test_a_model_whose_configuration_is_missing_is_named():
+    with pytest.raises(KeyError, match=r"Tomorrow 7B is of some/tomorrow, which .* does not have"):
+        assert Model("Tomorrow 7B", "half-split", None, "some/tomorrow, config.json").config
 
 
 def test_rows_by_hand():

@@ -192,7 +192,7 @@ def test_what_is_distributed_in_part_is_named(mesh):
     x, positions = torch.ones(5, 8), torch.arange(5.0)
     cos, sin = cos_sin(positions, SPEEDS)
     x, cos, places = (distribute_tensor(tensor, mesh, [Replicate()]) for tensor in (x, cos, positions))
-    with pytest.raises(TypeError, match=r"^x is a DTensor, cos a DTensor, sin a Tensor; of DTensors all three"):
+    with pytest.raises(TypeError, match=r"^x is a DTensor, cos a DTensor, sin a Tensor; either all three are DTensors"):
         apply_rotary_emb(x, cos, sin, interleaved=True)
     with pytest.raises(TypeError, match=r"^positions is a DTensor; make tables from positions\.full_tensor\(\)"):
         cos_sin(places, SPEEDS)

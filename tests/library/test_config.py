@@ -362,7 +362,7 @@ def test_layers_may_differ(changes, layer_type, speeds):
         ),
         ({"rotary_dim": 5}, None, "rotary_dim is 5; it must be positive and even"),
         ({"rope_theta": 1.0}, None, "rope_theta is 1.0; it must be a finite number above 1"),
-        ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor, .* is 0.5; it must be .* at least 1"),
+        ({"rope_scaling": {"type": "linear", "factor": 0.5}}, None, "factor is 0.5; it must be .* at least 1"),
         ({"rope_parameters": LAYERS}, None, "layer_type is None; .* must be 'full_attention' or 'sliding_attention'$"),
         ({"rope_parameters": LAYERS}, "global", "layer_type is 'global'; .* must be 'full_attention' or 'sliding"),
         (OLD, None, r"layer_type is None; for this model it must be 'full_attention' or 'sliding_att"),

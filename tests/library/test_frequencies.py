@@ -308,9 +308,9 @@ def test_errors_of_the_tables(name, changed, error, text):
 @pytest.mark.parametrize(
     ("positions", "sections", "text"),
     [
-        (torch.zeros(5, 3), (1, 3), r"sections are \(1, 3\), inv_freq has 4 speeds, positions have 3 coordinates"),
-        (torch.zeros(5, 2), (1, 2, 1), r"sections are \(1, 2, 1\), inv_freq has 4 speeds, positions have 2"),
-        (torch.zeros(5, 2), (2, 3), "must add up to the number of speeds"),
+        (torch.zeros(5, 3), (1, 3), r"sections are \(1, 3\), inv_freq has 4 entries, positions have 3 coordinates"),
+        (torch.zeros(5, 2), (1, 2, 1), r"sections are \(1, 2, 1\), inv_freq has 4 entries, positions have 2"),
+        (torch.zeros(5, 2), (2, 3), "must add up to the length of inv_freq"),
         (torch.zeros(3, 5), (1, 1, 2), "positions have 5 coordinates; there must be one section per coordinate"),
         (torch.tensor(3), (4,), "positions have 0 coordinates"),
         (torch.zeros(5, 2), (5, -1), r"sections are \(5, -1\)"),

@@ -435,10 +435,10 @@ def all_ways(q, k, v, **settings):
 @pytest.mark.parametrize(
     ("settings", "error", "text"),
     [
-        ({"decay": 1.5}, ValueError, "^decay, which all heads share, is 1.5; .* above 0 and of at most 1$"),
-        ({"decay": 0}, ValueError, "^decay, .* is 0; it must be a finite number above 0"),
-        ({"decay": math.nan}, ValueError, "^decay, .* is nan;"),
-        ({"decay": torch.tensor([0.5, 0.9])}, TypeError, "^decay, which all heads share, is tensor"),
+        ({"decay": 1.5}, ValueError, "^decay is 1.5; .* above 0 and of at most 1 .one for all heads.$"),
+        ({"decay": 0}, ValueError, "^decay is 0; it must be a finite number above 0"),
+        ({"decay": math.nan}, ValueError, "^decay is nan;"),
+        ({"decay": torch.tensor([0.5, 0.9])}, TypeError, "^decay is tensor"),
         ({"chunk_size": 0}, ValueError, "^chunk_size is 0; it must be a finite number of at least 1"),
         ({"chunk_size": 2.5}, TypeError, "^chunk_size is 2.5; it must be an int"),
         ({"rotation": rotation(True, torch.arange(30))}, ValueError, "^seq_len of q is 37, of cos 30"),
@@ -446,9 +446,13 @@ def all_ways(q, k, v, **settings):
         (
             {"rotation": rotation(False, torch.arange(37), 4)},
             ValueError,
-            "^there are 6 features, and 2 columns of cos; two share one$",
+            "^feature_map makes 6 features, and cos has 2 columns; each turns two$",
         ),
-        ({"rotation": rotation(False, torch.arange(37), 8)}, ValueError, "^there are 6 features, and 4 columns of cos"),
+        (
+            {"rotation": rotation(False, torch.arange(37), 8)},
+            ValueError,
+            "^feature_map makes 6 features, and cos has 4 columns",
+        ),
         (
             {"rotation": rotation(False, torch.arange(37), interleaved=None)},
             TypeError,
@@ -470,7 +474,7 @@ def all_ways(q, k, v, **settings):
             TypeError,
             "^cos of rotation is a NoneType; it must be a tensor",
         ),
-        ({"feature_map": torch.nn.ReLU}, TypeError, "^what feature_map makes is a ReLU; it must be a tensor"),
+        ({"feature_map": torch.nn.ReLU}, TypeError, "^the result of feature_map is a ReLU; it must be a tensor"),
     ],
 )
 def test_errors_of_settings(settings, error, text, generator):

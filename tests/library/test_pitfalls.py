@@ -286,7 +286,7 @@ def test_learned_speeds_learn(generator):
     q, k = torch.randn(2, 3, 5, HEAD_DIM, generator=generator)
     for interleaved in (True, False):
         speeds = torch.nn.Parameter(inverse_frequencies(HEAD_DIM))
-        with pytest.raises(ValueError, match="learned speeds go to cos_sin and apply_rotary_pos_emb"):
+        with pytest.raises(ValueError, match="learned frequencies go to cos_sin and apply_rotary_pos_emb"):
             RotaryEmbedding(HEAD_DIM, interleaved=interleaved, inv_freq=speeds)
         tables = cos_sin(torch.arange(5), speeds)
         rotated_q, rotated_k = apply_rotary_pos_emb(q, k, *tables, interleaved=interleaved)

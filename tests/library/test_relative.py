@@ -262,7 +262,7 @@ Q, K, T = torch.zeros(M, DIM), torch.zeros(N, DIM), torch.zeros(9, DIM)
         ),
         (
             lambda: relative.transformer_xl_scores(Q, K, T[:3], Q[0], Q[0], DISTANCES),
-            "^distances reach 8, but table has 3 rows; each needs one",
+            "^distances reach 8, but table has 3 rows; each distance needs a row",
         ),
         (lambda: relative.transformer_xl_scores(Q, K, T[:8], Q[0], Q[0], DISTANCES), "^distances reach 8, but table"),
         (lambda: relative.transformer_xl_scores(Q, K, T, Q[0], Q[0], DISTANCES.T), r"distances \(9, 7\); they must be"),
@@ -313,7 +313,7 @@ Q, K, T = torch.zeros(M, DIM), torch.zeros(N, DIM), torch.zeros(9, DIM)
         ),
         (
             lambda: relative.t5_bias(torch.zeros(32), DISTANCES, bidirectional=True),
-            r"^table is \(32,\), torch.float32; use \(num_buckets, heads\)",
+            r"^table has shape \(32,\) and dtype torch.float32; it must be \(num_buckets, heads\)",
         ),
         (lambda: relative.alibi_slopes(0), "^num_heads is 0; it must be a finite number of at least 1"),
         (
@@ -336,7 +336,7 @@ def test_distances_that_are_no_whole_numbers_are_named():
         lambda: relative.t5_bucket(steps, bidirectional=True),
         lambda: relative.t5_bias(torch.zeros(32, 1), steps, bidirectional=True),
     ):
-        with pytest.raises(TypeError, match=r"^distances has dtype torch\.float64; .* use \.long\(\)"):
+        with pytest.raises(TypeError, match=r"^distances has dtype torch\.float64; .*use \.long\(\)"):
             call()
 
 

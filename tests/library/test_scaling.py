@@ -283,18 +283,18 @@ def by_parts(scale, **changes):
 ERRORS = [
     (
         lambda: scaling.linear_scaling(8, factor=0.5),
-        "^factor, the new length over the trained one, is 0.5; .* at least 1$",
+        "^factor is 0.5; .* at least 1 .the new length over the trained one.$",
     ),
-    (lambda: scaling.linear_scaling(8, factor=math.inf), "^factor, .* is inf"),
-    (lambda: scaling.linear_scaling(8, factor=math.nan), "^factor, .* is nan"),
+    (lambda: scaling.linear_scaling(8, factor=math.inf), "^factor is inf"),
+    (lambda: scaling.linear_scaling(8, factor=math.nan), "^factor is nan"),
     (lambda: scaling.linear_scaling(7, factor=2), "^rotary_dim is 7"),
     (lambda: scaling.linear_scaling(8, factor=2, base=math.inf), "^base is inf; it must be a finite number"),
-    (lambda: scaling.ntk_scaling(8, factor=0.9), "^factor, .* is 0.9"),
+    (lambda: scaling.ntk_scaling(8, factor=0.9), "^factor is 0.9"),
     (lambda: scaling.ntk_scaling(2, factor=2), "^rotary_dim is 2; NTK-aware scaling needs at least 4"),
     (lambda: scaling.ntk_scaling(8, factor=2, base=1), "^base is 1;"),
     (
         lambda: scaling.dynamic_ntk_scaling(8, factor=0.5, seq_len=1, max_position_embeddings=1),
-        "^factor, .* is 0.5",
+        "^factor is 0.5",
     ),
     (
         lambda: scaling.dynamic_ntk_scaling(8, factor=2, seq_len=0, max_position_embeddings=10),
@@ -304,7 +304,7 @@ ERRORS = [
         lambda: scaling.dynamic_ntk_scaling(8, factor=2, seq_len=1, max_position_embeddings=0),
         "^max_position_embeddings is 0; it must be a finite number above 0",
     ),
-    (lambda: scaling.yarn_attention_factor(0.5), "^factor, .* is 0.5"),
+    (lambda: scaling.yarn_attention_factor(0.5), "^factor is 0.5"),
     (lambda: scaling.yarn_attention_factor(2, mscale=math.nan), "^mscale is nan"),
     (lambda: scaling.longrope_scaling(4, factors=[1.0, math.inf]), r"^factors\[1\] is inf"),
     (
@@ -326,7 +326,7 @@ ERRORS = [
         r"^factors\[2\] is 0; it must be .* above 0",
     ),
     (lambda: scaling.longrope_scaling(4, factors=[math.nan, 1]), r"^factors\[0\] is nan"),
-    (lambda: scaling.longrope_attention_factor(0.5, original_max_position_embeddings=8), "^factor, .* is 0.5"),
+    (lambda: scaling.longrope_attention_factor(0.5, original_max_position_embeddings=8), "^factor is 0.5"),
     *(
         (
             lambda length=length: scaling.longrope_attention_factor(2, original_max_position_embeddings=length),
@@ -349,7 +349,7 @@ for scale in (scaling.ntk_by_parts_scaling, scaling.yarn_scaling):
     for fast, slow in ((1, 32), (2, 0)):
         text = f"^beta_fast is {fast} and beta_slow {slow}; needed are .*are the two swapped"
         ERRORS.append((lambda s=scale, f=fast, b=slow: by_parts(s, beta_fast=f, beta_slow=b), text))
-    ERRORS.append((lambda s=scale: by_parts(s, factor=0.5), "^factor, .* is 0.5"))
+    ERRORS.append((lambda s=scale: by_parts(s, factor=0.5), "^factor is 0.5"))
 
 
 @pytest.mark.parametrize(("call", "text"), ERRORS)
@@ -413,5 +413,5 @@ def test_numbers_of_longrope_may_come_in_a_tensor():
 
 @pytest.mark.parametrize("number", [torch.tensor(True), torch.tensor(2.0, requires_grad=True), torch.tensor(2j)])
 def test_what_would_lose_something_is_refused(number):
-    with pytest.raises(TypeError, match=r"factor, .* is tensor\(.*; it must be a number"):
+    with pytest.raises(TypeError, match=r"factor is tensor\(.*; it must be a number"):
         scaling.linear_scaling(8, factor=number)

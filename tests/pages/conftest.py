@@ -7,7 +7,6 @@ import io
 import re
 import threading
 import unicodedata
-import zlib
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -15,6 +14,7 @@ import in_page
 import nbformat
 import pytest
 from playwright.sync_api import TimeoutError
+from pypdf import PdfReader
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
@@ -142,27 +142,8 @@ def squeezed(text: str) -> str:
 
 
 def text_of(pdf: bytes) -> str:
-    """The squeezed text of a PDF as Chromium writes it: each glyph by the table of its font."""
-    objects = {int(number): body for number, body in re.findall(rb"(?s)\n(\d+) 0 obj\n(.*?)\nendobj", pdf)}
-
-    def stream(number):
-        return zlib.decompress(re.search(rb"(?s)\bstream\n(.*)\nendstream", objects[number])[1]).decode("latin1")
-
-    fonts = {}
-    for number, body in objects.items():
-        for table in re.findall(rb"/ToUnicode (\d+) 0 R", body):
-            glyphs = fonts.setdefault(str(number), {})
-            for first, last, letter in re.findall(r"<(\w{4})> (?:<(\w{4})> )?<(\w+)>\n", stream(int(table))):
-                start = bytes.fromhex(letter).decode("utf-16-be")
-                for code in range(int(first, 16), int(last or first, 16) + 1):
-                    glyphs[code] = start[:-1] + chr(ord(start[-1]) + code - int(first, 16))
-    text, font = [], {}
-    for number, body in objects.items():
-        if b"FlateDecode" in body and b"/Subtype" not in body and " Tf\n" in (content := stream(number)):
-            for name, shown in re.findall(r"/F(\d+) \S+ Tf|<(\w+)> Tj", content):
-                font = fonts.get(name, {}) if name else font
-                text += [font.get(int(shown[i : i + 4], 16), "") for i in range(0, len(shown), 4)]
-    return squeezed("".join(text))
+    """The squeezed text of a PDF."""
+    return squeezed("".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages))
 
 
 # -- A cell that runs in the page --------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@ import functools
 import http.server
 import json
 import re
+import subprocess
 import threading
 import time
 
 import in_page
 import pytest
 
+from _ext.fetched import NODE
 from rope_lib.theory.symbolic import NotProved
 from tests.conftest import HTML, ROOT
 from tests.pages.conftest import Live, Visit, live_cells, on_disk
@@ -305,3 +307,9 @@ def test_no_registry_is_named():
     assert all("integrity" in package for name, package in lock["packages"].items() if name)
     pinned = json.loads((ROOT / "package.json").read_text())["dependencies"]
     assert {name: lock["packages"][f"node_modules/{name}"]["version"] for name in pinned} == pinned
+
+
+@pytest.mark.parametrize("path", sorted([*(ROOT / "_ext").rglob("*.*js"), *(ROOT / "figures").glob("*.js")]), ids=str)
+def test_scripts_are_programs(path):
+    """Node reads them; whether they do what they should, a browser says."""
+    subprocess.run([NODE, "--check", path], check=True, capture_output=True)
