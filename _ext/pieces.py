@@ -44,8 +44,10 @@ class FirstPictures(SphinxPostTransform):
         for image in list(self.document.findall(nodes.image)):
             path = Path(image["uri"])
             if path.parent.parts[-3:] == FIRST.parts[-3:]:
-                alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
-                (image.parent if alone else image).replace_self(nodes.raw("", markup_of(path.stem), format="html"))
+                stands_alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
+                (image.parent if stands_alone else image).replace_self(
+                    nodes.raw("", markup_of(path.stem), format="html")
+                )
 
 
 def markup_of(name: str) -> str:

@@ -40,12 +40,12 @@ class Block(nn.Module):
         q, k, v = self.qkv(x)
         if linear is not None:
             rotation = None if tables is None else Rotation(*tables, interleaved=interleaved, denominator=False)
-            seen = linear_attention(q, k, v, causal=True, rotation=rotation, decay=linear[1])
+            attended = linear_attention(q, k, v, causal=True, rotation=rotation, decay=linear[1])
         else:
             if tables is not None:
                 q, k = apply_rotary_pos_emb(q, k, *tables, interleaved=interleaved)
-            seen = attention(q, k, v, causal=True, bias=bias)
-        x = x + self.to_out(seen.transpose(1, 2).flatten(-2))
+            attended = attention(q, k, v, causal=True, bias=bias)
+        x = x + self.to_out(attended.transpose(1, 2).flatten(-2))
         return x + self.down(gelu(self.up(self.norms[1](x))))
 
 

@@ -46,8 +46,8 @@ def check_int(n: int, name: str, *, at_least: float = -inf) -> int:
 
 def _out_of_tensor(x: object) -> object:
     """The number in a tensor of one element, which loses nothing; whatever else came, as it came."""
-    alone = isinstance(x, Tensor) and x.numel() == 1 and not (x.is_meta or x.is_nested or x.requires_grad)
-    return x.item() if alone else x
+    is_single = isinstance(x, Tensor) and x.numel() == 1 and not (x.is_meta or x.is_nested or x.requires_grad)
+    return x.item() if is_single else x
 
 
 def check_dim(dim: int, name: str) -> int:

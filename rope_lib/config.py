@@ -195,12 +195,13 @@ def _check_keys(config: dict) -> None:
     missing = _missing(config)
     if not (strange or missing):
         return
-    said = []
+    problems = []
     if strange:
-        said.append(f"config has {', '.join(sorted(strange))}: not known here, and the frequencies may depend on it")
+        keys = ", ".join(sorted(strange))
+        problems.append(f"config has {keys}: not known here, and the frequencies may depend on it")
     if missing:
         of_class = f", and what models of {_model(config)} take is not known here" if "model_type" in config else ""
-        said.append(f"config has no {', no '.join(missing)}{of_class}")
+        problems.append(f"config has no {', no '.join(missing)}{of_class}")
     if {"rope_type", "type"} & {*config}:
         advice = "Is this rope_scaling alone? Hand over the whole config"
     else:
@@ -208,7 +209,7 @@ def _check_keys(config: dict) -> None:
             "Add what is missing, and take out what does not matter" if missing else "Take out what does not matter"
         )
     raise ValueError(
-        f"{'; '.join(said)}. {advice} ({ASK_THE_CLASS}). If the model does not rotate, it has no frequencies"
+        f"{'; '.join(problems)}. {advice} ({ASK_THE_CLASS}). If the model does not rotate, it has no frequencies"
     )
 
 
@@ -324,12 +325,12 @@ def _rope_type(rope: dict) -> str:
     if kind not in KEYS:
         raise ValueError(f"rope_type is {found!r}; known are {', '.join([*KEYS, *SAME_TYPE])}")
     required, optional = KEYS[kind]
-    said = f"rope_type is {found!r}{'' if found in rope.values() else ', for none is given'}"
+    subject = f"rope_type is {found!r}{'' if found in rope.values() else ', for none is given'}"
     if missing := set(required) - set(rope):
-        raise ValueError(f"{said}; missing beside it: {sorted(missing)}")
+        raise ValueError(f"{subject}; missing beside it: {sorted(missing)}")
     if unknown := sorted(map(str, set(rope) - {*BESIDE_ANY, *required, *optional})):
         raise ValueError(
-            f"{said}; not known here: {unknown} (if neither frequencies nor factor depend on it, take it out)"
+            f"{subject}; not known here: {unknown} (if neither frequencies nor factor depend on it, take it out)"
         )
     return kind
 
@@ -373,12 +374,12 @@ def _head_dim(config: dict, layer_type: str | None, usual: dict) -> int:
     named = config.get(of_type, usual.get(of_type))
     head_dim = _one_of(config, *HEAD_DIMS) if named is None else named
     width, heads = _one_of(config, *WIDTHS), _one_of(config, *HEADS)
-    said = head_dim
+    stated = head_dim
     if head_dim is None or "head_dim" in usual.get("ignores", ()):
         head_dim = usual.get("head_dim")
     if head_dim is None:
-        if said is not None and None in (width, heads):
-            return check_dim(said, "head_dim")
+        if stated is not None and None in (width, heads):
+            return check_dim(stated, "head_dim")
         if None in (width, heads):
             raise ValueError(f"config has no head_dim, nor hidden_size and num_attention_heads; {ASK_THE_CLASS}")
         width = check_int(width, "hidden_size", at_least=1)
@@ -390,8 +391,9 @@ def _head_dim(config: dict, layer_type: str | None, usual: dict) -> int:
             )
         head_dim = width / heads if width % heads else width // heads
         check_dim(head_dim, f"head_dim (hidden_size {width} over num_attention_heads {heads})")
-    if said not in (None, head_dim):
-        raise ValueError(f"head_dim is {said}, and the class of {_model(config)} does not read it: it takes {head_dim}")
+    if stated not in (None, head_dim):
+        takes = f"the class of {_model(config)} does not read it: it takes {head_dim}"
+        raise ValueError(f"head_dim is {stated}, and {takes}")
     return check_dim(head_dim, "head_dim")
 
 

@@ -285,12 +285,12 @@ def attack(
                 space.clear()  # and filled again: functions of the chapter look their names up in it
                 space |= {name: fresh(value) if name in used else value for name, value in before.items()}
                 space |= {f"_{name}": wrong for name, wrong in WRONG.items()}
-                said = verdict(copy.deepcopy(tree, dict(new)), space)  # a copy with the new node in the old one's place
-                found[said] += 1
-                if said == "survived":
+                outcome = verdict(copy.deepcopy(tree, dict(new)), space)  # with the new node in its place
+                found[outcome] += 1
+                if outcome == "survived":
                     line = min(node.lineno for node in ast.walk(tree) if id(node) in new)
                     found["unseen"].append(f"line {line}: {textwrap.shorten(text, 100)}")
-                if said == "refused":
+                if outcome == "refused":
                     found.setdefault("refused by", text)
                     if until_refused:
                         break
@@ -338,9 +338,12 @@ def main() -> int:
         return 0
     options = [f"--per-cell={given.per_cell}"] * bool(given.per_cell) + ["--until-refused"] * given.until_refused
     chapters = attack_all(paths, *options)
-    counts = {name: {said: sum(cell[said] for cell in cells) for said in VERDICTS} for name, cells in chapters.items()}
-    counts["total"] = {said: sum(row[said] for row in counts.values()) for said in VERDICTS}
-    print(f"{'':32} cells changes", *(f"{said:>10}" for said in VERDICTS))
+    counts = {
+        name: {outcome: sum(cell[outcome] for cell in cells) for outcome in VERDICTS}
+        for name, cells in chapters.items()
+    }
+    counts["total"] = {outcome: sum(row[outcome] for row in counts.values()) for outcome in VERDICTS}
+    print(f"{'':32} cells changes", *(f"{outcome:>10}" for outcome in VERDICTS))
     for name, row in counts.items():
         cells = chapters.get(name, [*chain(*chapters.values())])
         print(f"{name:32}{len(cells):6}{sum(row.values()):8}", *(f"{count:10}" for count in row.values()))
@@ -357,7 +360,7 @@ def main() -> int:
             refused = known["refused"] | refused
             counts = known["counts"] | {name: row for name, row in counts.items() if name != "total"}
             rows = [row for name, row in counts.items() if name != "total"]
-            counts["total"] = {said: sum(row[said] for row in rows) for said in VERDICTS}
+            counts["total"] = {outcome: sum(row[outcome] for row in rows) for outcome in VERDICTS}
         stored = {"counts": counts, "cells": cells, "survived": unseen, "refused": refused}
         STORED.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return int(bool(blind))

@@ -35,7 +35,7 @@ class SetupError(Exception):
     """What a reader is told; the program ends."""
 
 
-def alone() -> IO[str]:
+def one_at_a_time() -> IO[str]:
     """Two set-ups at once would spoil one another: the second waits until the first has closed, or lost, its file."""
     own = open(__file__, encoding="utf-8")  # noqa: SIM115  the caller closes it
     if fcntl is not None:
@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--venv", default=".venv", help="the folder of the environment (.venv)")
     given = parser.parse_args()
     venv = ROOT / given.venv
-    with alone():
+    with one_at_a_time():
         version, packages = environment(venv)
         install(venv, "book", version)
         subprocess.run([python_of(venv), ROOT / "_ext" / "fetched.py"], check=True)

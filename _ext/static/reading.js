@@ -22,7 +22,7 @@
     area.onscroll = () => look(area);
   }
 
-  // Who follows a link to a place needs the true height of what stands before it.
+  // A link to an anchor needs the real heights of all sections above it, so everything is laid out first.
   const place = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
   function arrive() {
     if (!place()) return;

@@ -97,7 +97,7 @@ def test_a_downloaded_chapter_is_small(stem, html):
     nbformat.validate(notebook)
     assert notebook.cells[0].id == "book-code"
     code = "\n".join(cell.source for cell in notebook.cells)
-    limit = 1_700_000 if "lab.experiments" in code else 85_000
+    limit = 1_700_000 if "lab.experiments" in code else 100_000
     assert len(notebook.cells[0].source) < limit
 
 
