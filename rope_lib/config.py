@@ -58,25 +58,29 @@ def frequencies_from_config(
 ) -> tuple[Tensor, float]:
     """Read the dictionary of a config.json: how fast do the pairs turn, and what are the tables multiplied by?
 
-    What is read, each also by the older names that published files have (rope_scaling, rotary_pct, n_embd, su ...):
+    These keys are read, each also by the older names that published files have (rope_scaling, rotary_pct, n_embd, su):
 
-    ================================  ================================================================================
-    rope_theta                        the base
-    rope_parameters                   rope_type (or type), which is default, linear, dynamic, yarn, longrope, llama3 or
-                                      proportional, with the keys of each; or such an entry for each type of layer
-    head_dim                          or hidden_size over num_attention_heads; or qk_rope_head_dim, where a head of its
-                                      own turns (DeepSeek)
-    partial_rotary_factor             the share of a head that turns; or rotary_dim
-    max_position_embeddings           the length of the model
-    original_max_position_embeddings  the length of its training, before it was stretched
-    ================================  ================================================================================
+    `rope_theta`
+        The base.
+    `rope_parameters`
+        The rope_type (or type), which is default, linear, dynamic, yarn, longrope, llama3 or proportional, with the
+        keys that belong to it; or one such entry for each type of layer.
+    `head_dim`
+        How many dimensions a head has: else it is hidden_size over num_attention_heads. Where a head of its own turns
+        (DeepSeek), qk_rope_head_dim is read.
+    `partial_rotary_factor`
+        The share of a head that turns; or rotary_dim, as a number of dimensions.
+    `max_position_embeddings`
+        The length of the model.
+    `original_max_position_embeddings`
+        The length of its training, before it was stretched.
 
     What the file leaves out is what the class of its model_type takes, as recorded from transformers. Of a model_type
     that is not recorded the base, the head and the share must be given. Without a model_type they are 10000, the width
     over the heads, and 1.
 
-    An error is: what contradicts itself; a key that may change the frequencies and is not known here; a model that does
-    not rotate, also where the file says so by a null in place of the base (OLMo Hybrid).
+    It is an error if entries contradict each other, if there is a key that may change the frequencies and is not known
+    here, and if the model does not rotate. (Some files say so by a null in place of the base: OLMo Hybrid's.)
 
     What few files say is the layout of the pairs: it is in the code that the weights were trained with. (DeepSeek's
     `rope_interleave: true` means interleaved.) Which layers rotate is said by `no_rope_layers` in Llama 4 and SmolLM3
