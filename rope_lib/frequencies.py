@@ -167,5 +167,5 @@ def sectioned_cos_sin(
         found = tuple(turns_by.count(axis) for axis in range(axes))
         if found != tuple(sections):
             raise ValueError(f"sections are {tuple(sections)}; interleaved, so many pairs would be {found}")
-    coordinates = positions.index_select(-1, torch.tensor(turns_by, device=positions.device))
+    coordinates = positions.index_select(-1, torch.tensor(turns_by, device="cpu").to(positions.device))
     return _tables(coordinates, inv_freq, dtype)

@@ -164,22 +164,25 @@ def test_one_odd_step_alone(strides, offset, interleaved):
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-4)
 
 
+GPU = "mps" if torch.cuda.is_available() else "cuda"  # two that only pretend to be there: a real one would be asked for
+
+
 @pytest.mark.parametrize("which", ["cos", "sin"])
-@pytest.mark.parametrize("other", ["cuda:1", "cpu", "meta"])
+@pytest.mark.parametrize("other", [f"{GPU}:1", "cpu", "meta"])
 def test_two_devices_are_told_apart_by_number_too(which, other):
     with FakeTensorMode(allow_non_fake_inputs=True):
-        x = torch.empty(6, 8, device="cuda:0")
-        tables = {name: torch.empty(6, 4, device="cuda:0") for name in ("cos", "sin")}
+        x = torch.empty(6, 8, device=f"{GPU}:0")
+        tables = {name: torch.empty(6, 4, device=f"{GPU}:0") for name in ("cos", "sin")}
         tables[which] = torch.empty(6, 4, device=other)
-        with pytest.raises(ValueError, match=f"x is on cuda:0, .*{which} on {other}.*must share a device"):
+        with pytest.raises(ValueError, match=f"x is on {GPU}:0, .*{which} on {other}.*must share a device"):
             apply_rotary_emb(x, **tables, interleaved=True)
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_queries_and_keys_on_two_gpus_are_told_apart_by_number(which):
     with FakeTensorMode():
-        on = [torch.empty(2, 6, 8, device=f"cuda:{int(i == which)}") for i in range(3)]
-        with pytest.raises(ValueError, match=r"q, k, v are on cuda:.* they must share a device"):
+        on = [torch.empty(2, 6, 8, device=f"{GPU}:{int(i == which)}") for i in range(3)]
+        with pytest.raises(ValueError, match=rf"q, k, v are on {GPU}:.* they must share a device"):
             softmax.attention(*on, causal=True)
 
 
