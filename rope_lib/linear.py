@@ -163,7 +163,8 @@ def _causal(
 ) -> tuple[Tensor, State]:  # fmt: skip
     """The outputs, given the state before the first token, and the state after the last one.
 
-    The text is cut into segments of some chunks each, small enough for the cache, and a last one of what is left.
+    The text is cut into segments of SEGMENT chunks, small enough for the processor's cache, then one of the chunks that
+    are left, and one of what is less than a chunk. A compiler gets all of it in one segment.
     """
     length, segment, decay = q.shape[-2], SEGMENT * chunk_size, decay and float(decay)
     whole = length // chunk_size * chunk_size
@@ -176,8 +177,8 @@ def _causal(
     tensors = (q, k, v) if rotation is None else (q, k, v, rotation.cos, rotation.sin)
     outputs, result, end = [], None, 0
     for size, q_part, k_part, v_part, *tables in zip(sizes, *(x.split(sizes, dim=-2) for x in tensors), strict=True):
-        turn = rotation and Rotation(*tables, *rotation[2:])
-        output, state = _segment(state, q_part, k_part, v_part, turn, decay, feature_map, chunk_size)
+        here = None if rotation is None else Rotation(*tables, rotation.interleaved, rotation.denominator)
+        output, state = _segment(state, q_part, k_part, v_part, here, decay, feature_map, chunk_size)
         if len(sizes) > 1 and result is None and not (output.requires_grad or torch.jit.is_tracing()):  # less memory
             result = output.new_empty(*output.shape[:-2], length, output.shape[-1])
         outputs.append(output if result is None else result.narrow(-2, end, size).copy_(output))
@@ -190,6 +191,14 @@ def _segment(
     state: State | None, q: Tensor, k: Tensor, v: Tensor, rotation: Rotation | None, decay: float | None,
     feature_map: Callable[[Tensor], Tensor], chunk_size: int,
 ) -> tuple[Tensor, State]:  # fmt: skip
+    """The outputs of one segment, given the state before it, and the state after it.
+
+    Two sums are needed. The numerator, of values: always by chunks. The denominator, of features: without decay it is a
+    running sum; with decay it is the same sum by chunks, of ones in the place of values.
+
+    Shapes: q and k (..., length, head_dim), v (..., length, value_dim). The length is a multiple of chunk_size, or less
+    than one chunk, unless a compiler traces this: then it is unknown, and `_sums_of_any_length` fills it up.
+    """
     dtype, v = v.dtype, widened(v)
     numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
     shapes = (*phi_k.shape[:-2], phi_k.shape[-1], v.shape[-1]), (*phi_k.shape[:-2], phi_k.shape[-1])
@@ -234,10 +243,12 @@ def _weighted_sums(
 def _sums_of_any_length(
     q: Tensor, k: Tensor, v: Tensor, state: Tensor, decay: float | None, chunk: int
 ) -> tuple[Tensor, Tensor]:
-    """The same for compilers, in one graph for all lengths: zeros in front, which add nothing, fill up the chunks.
+    """`_weighted_sums` for compilers, in one graph for all lengths.
 
-    (They are two or more: a compiler treats a size of 1 apart.) The zeros would weaken the state: it is added here. All
-    chunks are one axis now, so the matrix between them has (seq_len / chunk)^2 numbers.
+    Zeros in front, which add nothing to a sum, fill the length up to whole chunks. There are two chunks at least, as a
+    compiler makes a graph of its own for a size of 1. Under decay the zeros would count as steps that weaken the given
+    state, so the sums begin without it, and what it contributes is added here. All chunks are one axis, so the matrix
+    between them has (seq_len / chunk)^2 numbers.
     """
     length = (q.shape[-2] // chunk + 2) * chunk
     missing = length - q.shape[-2]
