@@ -34,6 +34,15 @@ def one_after_the_other(x: Tensor, positions: Tensor, rotary_dim: int) -> Tensor
     return result
 
 
+def mixed_layouts(x: Tensor, positions: Tensor, rotary_dim: int) -> Tensor:
+    """Halves for pairs, with tables that were made for neighbours: each cosine twice in a row."""
+    tables = cos_sin(positions, inverse_frequencies(rotary_dim), dtype=torch.float64)
+    cos, sin = (table.repeat_interleave(2, dim=-1) for table in tables)
+    first, second = x[..., :rotary_dim].chunk(2, dim=-1)
+    y = (x[..., :rotary_dim] * cos + torch.cat((-second, first), dim=-1) * sin).to(x.dtype)
+    return torch.cat((y, x[..., rotary_dim:]), dim=-1)
+
+
 def of_the_end(x: Tensor, positions: Tensor, rotary_dim: int) -> Tensor:
     """The last dimensions are turned."""
     start = x.shape[-1] - rotary_dim
@@ -69,6 +78,9 @@ exercise = Exercise(
             with_far_partners,
         f"Neighbours are turned as pairs. That is the other layout. {LAYOUTS}":
             lambda x, positions, r: turned(x, positions, r, interleaved=True),
+        "The pairs are of one layout, the tables of the other: repeat_interleave is for neighbours, and halves need"
+        f" cat((cos, cos)). The numbers of a pair are turned by different angles, which is no rotation. {LAYOUTS}":
+            mixed_layouts,
         "The second number of each pair is made from the first one after that was turned. It needs the old value. (A"
         " slice is a view: writing into x changes it, too.)":
             one_after_the_other,
