@@ -6,8 +6,8 @@ Run it from the root of the project, in the environment that `make bench` makes:
 
 The variable names the vector instructions that torch uses: the last digit of a few numbers depends on them.
 
-The numbers come from the rotary module
-of the model, which computes in float32; they are written with nine digits, which tell any two float32 numbers apart.
+The numbers come from the rotary module of the model, which computes in float32; they are written with nine digits,
+which tell any two float32 numbers apart.
 """
 
 import contextlib
@@ -29,6 +29,9 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.dinov3_vit.configuration_dinov3_vit import DINOv3ViTConfig
+from transformers.models.dinov3_vit.modeling_dinov3_vit import DINOv3ViTRopePositionEmbedding
+from transformers.models.dinov3_vit.modeling_dinov3_vit import apply_rotary_pos_emb as dinov3_rotation
 from transformers.models.gptj.modeling_gptj import create_sinusoidal_positions
 from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLRotaryEmbedding
 from transformers.models.t5.modeling_t5 import T5Attention
@@ -87,7 +90,7 @@ def case(inv_freq: torch.Tensor, factor: float, layer_type: str | None, seq_len:
 
 
 def record_rope() -> dict:
-    """The scalings with settings of no model, and the tables of Qwen2-VL for positions with three coordinates."""
+    """The scalings with settings of no model, and positions with several coordinates: of Qwen2-VL and of DINOv3."""
     yarn = {"factor": 16.0, "original_max_position_embeddings": 4096}
     unrounded = {"factor": 40.0, "original_max_position_embeddings": 4096, "beta_fast": 20, "beta_slow": 2}
     llama3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
@@ -116,6 +119,9 @@ def record_rope() -> dict:
     sections = SimpleNamespace(mrope_section=[2, 3, 3])
     angles = torch.tensor(positions).T[..., None].double() * 1e4 ** (-torch.arange(8).double() / 8)
     recomposed = Qwen2VLRotaryEmbedding.recomposition_frequencies(sections, angles)[:, :8]
+    vision = DINOv3ViTConfig(hidden_size=64, num_attention_heads=1, patch_size=1)
+    ones, patches = torch.ones(1, 1, 12, 64), [1, 4, 11]
+    turned, _ = dinov3_rotation(ones, ones, *DINOv3ViTRopePositionEmbedding(vision).eval()(torch.zeros(1, 3, 3, 4)))
     return {
         "source": f"{VERSION}, ROPE_INIT_FUNCTIONS, head_dim 32, float32",
         "cases": cases,
@@ -125,6 +131,11 @@ def record_rope() -> dict:
             "sections": sections.mrope_section,
             "cos": [[round(x, 9) for x in row] for row in recomposed.cos().tolist()],
             "sin": [[round(x, 9) for x in row] for row in recomposed.sin().tolist()],
+        },
+        "axial": {
+            "source": "DINOv3ViTRopePositionEmbedding, 3 rows of 4 patches, vectors of ones",
+            "patches": patches,
+            "turned": [[round(x, 6) for x in row] for row in turned[0, 0, patches].tolist()],
         },
     }
 

@@ -316,6 +316,10 @@ def test_the_recipes_run_and_do_what_they_say(tmp_path, monkeypatch):
     torch.testing.assert_close(hidden[1:, ..., 2:, :], alone)
     slowest = [rope.inv_freq[-1].item() for rope in found["ropes"].values()]
     assert slowest == pytest.approx([base ** (-62 / 64) for base in (1e6, 1e4)])
+    peer = json.loads((ROOT / "tests" / "data" / "transformers_rope.json").read_text())["axial"]  # of 3 x 4 patches
+    tables = axial_cos_sin(found["patches"], inverse_frequencies(32, base=100.0))
+    turned, _ = apply_rotary_pos_emb(*torch.ones(2, 12, 64), *tables, interleaved=False)
+    torch.testing.assert_close(turned[peer["patches"]], torch.tensor(peer["turned"]), rtol=0, atol=5e-6)
     assert found["full_q"].shape == found["full_k"].shape == (2, 8, 5, 96)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(found["config"]))

@@ -47,6 +47,8 @@ def test_search_leads_to_the_place(query, first, results):
 # What engineers type, and where the answer stands; one of the first three results leads there.
 ENGINEERS = {
     "in_practice": """
+        meta device; to_empty; inv_freq garbage; repetition loop; gibberish from the first token; lost base;
+        non-square image; height width swapped;
         vLLM; GGUF; llama.cpp; MLA; DeepSeek MLA; M-RoPE; mrope_section; Qwen3-VL; StreamingLLM; attention
         sink; FlashAttention; position_ids; left padding; packing; cache shift; context shift; prefix reuse;
         speculative; tree attention; context parallel; sequence parallel; ring attention; tensor parallel;
