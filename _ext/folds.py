@@ -3,12 +3,13 @@
 import ast
 import re
 
-import in_page
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput, visit_HideCellInput
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
-from statements import HEAD
+
+from _ext import in_page
+from _ext.statements import HEAD
 
 
 def fold_with_solution(app: Sphinx, doctree: nodes.document) -> None:

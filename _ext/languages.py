@@ -5,7 +5,8 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from statements import open_texts
+
+from _ext.statements import open_texts
 
 CHINESE = re.compile(r"[\u4e00-\u9fff][\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]*")  # with its punctuation
 

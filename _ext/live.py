@@ -10,12 +10,12 @@ import shutil
 import zipfile
 from pathlib import Path
 
-import in_page
 from docutils import nodes
-from formulas import TEMML
 from sphinx.application import Sphinx
 
+from _ext import in_page
 from _ext.fetched import FETCHED, MODULES
+from _ext.formulas import TEMML
 
 ROOT = Path(__file__).parent.parent
 PYODIDE = MODULES / "pyodide"

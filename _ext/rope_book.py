@@ -25,12 +25,12 @@ def setup(app: Sphinx) -> dict:
     """Connect the parts. The library and the figures are not installed where only pages are built."""
     sys.path.insert(0, str(ROOT))
     try:
-        import_module("fetched").fetch_if_needed()
+        import_module("_ext.fetched").fetch_if_needed()
     except OSError as error:
         raise ExtensionError(str(error)) from None
-    import_module("whole").begin(app)
+    import_module("_ext.interrupted").begin(app)
     for part in PARTS:
-        import_module(part).setup(app)
+        import_module(f"_ext.{part}").setup(app)
     # When the extension changes, all pages are read again; when only a style, a script or the code that their notebooks
     # carry does, they are written again.
     app.add_config_value("extension_version", version_of(".py", ".mjs", ".html"), "env")

@@ -8,13 +8,14 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
-from bibliography import name_of
 from docutils import nodes
-from formulas import TAG, mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from statements import full_title, pages_in_order
+
+from _ext.bibliography import name_of
+from _ext.formulas import TAG, mathml
+from _ext.statements import full_title, pages_in_order
 
 TYPED = {"msub": "{}_{}", "msup": "{}^{}", "msubsup": "{}_{}^{}", "mfrac": "{}/{}", "mtd": "{} "}
 RELATIONS = set("=<>≈≤≥≠→↦∈")

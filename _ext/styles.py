@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.errors import ExtensionError
 
 from _ext.fetched import MODULES, NODE
 from figures import palette
@@ -34,7 +35,10 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
     """_static/book.css, when all pages are there; while one watches, only after a change of style."""
     if exception is None and app.config.html_theme == "sphinx_book_theme":
         pages = Path(app.outdir)
-        sheets = [path for name in THEIRS for path in sorted((pages / "_static").glob(name))]
+        found = {name: sorted((pages / "_static").glob(name)) for name in THEIRS}
+        if gone := [name for name, paths in found.items() if not paths]:
+            raise ExtensionError(f"no {', '.join(gone)} in _static: has a theme or an extension renamed its style?")
+        sheets = [path for paths in found.values() for path in paths]
         newest = max(path.stat().st_mtime for path in STATIC.glob("*.css"))
         if app.tags.has("watch") and newest < (pages / "_static" / "book.css").stat().st_mtime:
             return

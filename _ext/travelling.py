@@ -14,8 +14,8 @@ from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parent.parent
 READ = {  # modules that read files, and which: data, and whose it is; the script of pieces
-    "lab/results.py": "lab/results/*.[jmn]*",
-    "lab/experiments.py": "lab/trained/*.[jmn]*",
+    "lab/results.py": "lab/results/*.json",
+    "lab/experiments.py": "lab/trained/*.[jmn]*",  # json, npz, and the notice in md
     "figures/interactive.py": "figures/piece.js",
 }
 

@@ -142,9 +142,12 @@ def program(module: str) -> dict[str, str]:
 
 
 def origin(name: str) -> str:
-    """What changes with the code that draws a figure, and with the results that it may show. (Not with rope_lib.)"""
+    """What changes with the code that draws a figure, and with the results that it may show.
+
+    Not with rope_lib, which has tests of its own; the slow tests draw each figure again.
+    """
     parts = program(functions("draw_")[name].__module__)
-    data = [path for folder in ("results", "trained") for path in sorted((ROOT / "lab" / folder).glob("*.[jmn]*"))]
+    data = [path for suffix in ("json", "npz") for path in sorted((ROOT / "lab").glob(f"*/*.{suffix}"))]
     text = "".join(parts[module] for module in sorted(parts)).encode()
     reads = any(module.startswith("lab.") for module in parts)
     return short_hash(text + b"".join(path.read_bytes() for path in data if reads))
@@ -175,7 +178,7 @@ def write_svgs(names: Sequence[str] = ()) -> None:
     """Those named; or all of them, and what the first page shows, into figures/out."""
     drawn = {f"{name}.svg": svg(figure) for name, figure in (all_figures(names) | narrow_figures(names)).items()}
     known = json.loads(DRAWN.read_text(encoding="utf-8")) if names else {}
-    for name, figure in all_figures(names).items():  # drawn again, as one that was printed has other places
+    for name, figure in all_figures(names).items():  # drawn again: saving a figure moves its parts
         known[name] = {"origin": origin(name), "picture": short_hash(picture(figure))}
     DRAWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     for name, text in drawn.items():

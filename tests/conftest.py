@@ -99,7 +99,8 @@ def pytest_xdist_make_scheduler(config, log):
     class Shared(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            part = re.search(SHARED.get(file.rpartition("/")[2], "$."), nodeid)
+            pattern = SHARED.get(file.rpartition("/")[2])
+            part = re.search(pattern, nodeid) if pattern else None
             return f"{file} {part[0]}" if part else file
 
     return Shared(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -20,7 +20,7 @@ class Pages(SimpleHTTPRequestHandler):
     }
 
     def log_message(self, *args) -> None:
-        """Nothing is said of each file."""
+        """No line for each file that is asked for."""
 
 
 def free_port(text: str) -> int:

@@ -52,7 +52,7 @@ def python_of(venv: Path) -> Path:
     return venv / "Scripts" / "python.exe" if os.name == "nt" else venv / "bin" / "python"
 
 
-def asked(venv: Path) -> tuple[tuple[int, ...], Path] | None:
+def inside(venv: Path) -> tuple[tuple[int, ...], Path] | None:
     """The version of an environment's Python and the folder of its packages; None where it, or its pip, is missing."""
     with contextlib.suppress(OSError):
         done = subprocess.run([python_of(venv), "-c", ASK], capture_output=True, check=False)
@@ -64,7 +64,7 @@ def asked(venv: Path) -> tuple[tuple[int, ...], Path] | None:
 
 def environment(venv: Path) -> tuple[tuple[int, ...], Path]:
     """Make the environment, unless one is there that works: after an upgrade of Python, say, it does not."""
-    found = asked(venv)
+    found = inside(venv)
     if found is None:
         check_version(sys.version_info[:3], sys.executable)
         if venv.exists() and any(venv.iterdir()):
@@ -73,7 +73,7 @@ def environment(venv: Path) -> tuple[tuple[int, ...], Path]:
             print(f"Making {venv.name} anew: its Python, or its pip, is gone ...", flush=True)
         command = [sys.executable, "-m", "venv", "--clear", venv]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        found = asked(venv)
+        found = inside(venv)
         if done.returncode or found is None:
             words = done.stdout.decode(errors="replace").strip()
             raise SetupError(
@@ -95,8 +95,8 @@ def check_version(version: tuple[int, ...], python: Path | str) -> None:
 def install(venv: Path, what: str, version: tuple[int, ...]) -> None:
     """pip's part, unless the files that name the packages are the same as when it was done."""
     state = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in READ[what]) + repr(version).encode())
-    done = venv / f"{what}.installed"
-    if done.exists() and done.read_text(encoding="ascii") == state.hexdigest():
+    stamp = venv / f"{what}.installed"
+    if stamp.exists() and stamp.read_text(encoding="ascii") == state.hexdigest():
         return
     long = "some minutes: torch is large" if what == "test" else "a minute"
     print(f"Installing {LISTS[what]} into {venv.name} (once, {long}) ...", flush=True)
@@ -109,7 +109,7 @@ def install(venv: Path, what: str, version: tuple[int, ...]) -> None:
     show()
     if pip.returncode:
         raise SetupError(explained(log, LISTS[what], version))
-    done.write_text(state.hexdigest(), encoding="ascii")
+    stamp.write_text(state.hexdigest(), encoding="ascii")
 
 
 def show(log: Path | None = None) -> None:
@@ -126,10 +126,10 @@ def explained(log: Path, name: str, version: tuple[int, ...]) -> str:
     number = ".".join(map(str, version))
     if "No space left" in text:
         cause = "the disk is full"
-    elif "(from versions: none)" in text:
-        cause = "no network, or none of pip's indexes answers"
+    elif "connection broken" in text:
+        cause = "no network, or pip's index does not answer"
     elif "No matching distribution" in text or "Failed to build" in text:
-        cause = f"a package that is pinned has nothing for Python {number} on this machine; try PYTHON=python3.13"
+        cause = f"pip's index has no file of a package for Python {number} on this machine; try PYTHON=python3.13"
     else:
         cause = "see below"
     head = f"pip could not install {name} with Python {number} ({cause}). Its last words:"

@@ -10,7 +10,6 @@ import unicodedata
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-import in_page
 import nbformat
 import pytest
 from playwright.sync_api import TimeoutError
@@ -18,6 +17,7 @@ from pypdf import PdfReader
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
+from _ext import in_page
 from _ext.fetched import MODULES
 from tests.conftest import HTML, ROOT
 
@@ -219,7 +219,7 @@ class Book:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content, encoding="utf-8")
         settings = {
-            "extensions": ["myst_nb", "sphinxcontrib.bibtex", "rope_book"],
+            "extensions": ["myst_nb", "sphinxcontrib.bibtex", "_ext.rope_book"],
             "bibtex_bibfiles": [],
             "html_math_renderer": "temml",
             "myst_enable_extensions": ["dollarmath"],

@@ -3,10 +3,10 @@
 import html
 import re
 
-import formulas
 import pytest
 from fontTools.ttLib import TTFont
 
+from _ext import formulas
 from tests.conftest import HTML, ROOT
 from tests.pages.conftest import CHAPTER, PAGES, Visit
 

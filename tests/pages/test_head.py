@@ -4,9 +4,9 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag
 
-import head
 import pytest
 
+from _ext import head
 from tests.conftest import HTML, ROOT
 from tests.pages.conftest import CHAPTER, PAGES, Visit
 

@@ -4,10 +4,9 @@ import json
 import subprocess
 import sys
 
-import in_page
-import live
 import pytest
 
+from _ext import in_page, live
 from tests.conftest import ROOT
 from tests.pages.conftest import code_cells, live_cells
 

@@ -9,9 +9,9 @@ import subprocess
 import threading
 import time
 
-import in_page
 import pytest
 
+from _ext import in_page
 from _ext.fetched import NODE
 from rope_lib.theory.symbolic import NotProved
 from tests.conftest import HTML, ROOT

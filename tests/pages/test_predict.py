@@ -3,11 +3,11 @@
 import builtins
 import re
 
-import in_page
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from _ext import in_page
 from lectures.homework import build as homework
 from tests.conftest import HTML, ROOT
 from tests.pages.conftest import Live, Visit, judge, live_cells

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-import search
 import yaml
 
+from _ext import search
 from tests.conftest import HTML, ROOT
 from tests.pages.conftest import Visit
 

@@ -12,7 +12,7 @@ import os, sys
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 folder, moment = sys.argv[1:]
-settings = {"extensions": ["myst_nb", "sphinxcontrib.bibtex", "rope_book"], "bibtex_bibfiles": [],
+settings = {"extensions": ["myst_nb", "sphinxcontrib.bibtex", "_ext.rope_book"], "bibtex_bibfiles": [],
             "html_math_renderer": "temml", "nb_execution_mode": "off", "root_doc": "index"}
 with docutils_namespace():
     app = Sphinx(folder, None, f"{folder}/out/html", f"{folder}/out/trees", "html", settings, status=None)
@@ -24,7 +24,7 @@ with docutils_namespace():
 
 def build(folder, moment=""):
     """A build, or one that is killed when it comes to this moment, in a process of its own."""
-    environment = {"PYTHONPATH": f"{ROOT}:{ROOT / '_ext'}", "PATH": "/usr/bin:/bin"}
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     return subprocess.run([sys.executable, "-c", BUILD, folder, moment], env=environment, check=False).returncode
 
 

@@ -1,0 +1,31 @@
+"""What an interrupted build has left is removed when the next one begins, and two builds at once take turns.
+
+Sphinx takes the pages that an interrupted build wrote for finished, and leaves out what that build had not come to: the
+search index, say. So _build/running exists while a build runs, and is removed when it has ended well.
+"""
+
+import shutil
+from pathlib import Path
+
+from filelock import FileLock
+from sphinx.application import Sphinx
+
+
+def begin(app: Sphinx) -> None:
+    """Wait for a build that is running; remove what an interrupted one has left."""
+    mark = Path(app.outdir).with_name("running")
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(mark.with_suffix(".lock"))
+    lock.acquire()  # it ends with the process, or with this build
+    if mark.exists():
+        for folder in (app.outdir, app.doctreedir):
+            shutil.rmtree(folder, ignore_errors=True)
+            Path(folder).mkdir(parents=True)
+    mark.write_text("A build is running, or was interrupted.\n", encoding="ascii")
+
+    def end(app: Sphinx, exception: Exception | None) -> None:
+        if exception is None:
+            mark.unlink()
+        lock.release()
+
+    app.connect("build-finished", end, priority=1000)  # when all others are done
