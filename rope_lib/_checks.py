@@ -22,7 +22,7 @@ def check_number(
 ) -> float:
     """One finite number in this range, as a float: no text, no truth value, not None.
 
-    A tensor of one element will do: transformers, for one, hands the length of a text over so.
+    A tensor of one element will do, as transformers passes the length of a text so.
     """
     value = _out_of_tensor(x)
     if isinstance(value, bool) or not isinstance(value, Real):

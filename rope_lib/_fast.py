@@ -7,8 +7,8 @@ tables of float32 (`_rotate_mixed`; `lab.traffic` counts what they move). On a C
   in float32 besides, three times x in all. (With a gradient the peak is four times x, half of x more than that of the
   usual formula in half precision, which rounds at each step where this one rounds once.)
 * Waiting. torch shares an operation on more than 32768 elements among several cores and ends it with the slowest.
-  Beside a busy program that can cost 8 ms, one turn of that program, in each operation. So there are few operations, on
-  whole tensors.
+  Beside a busy program that can cost 8 ms, one turn of that program, in each operation. So there are few operations on
+  x, each on all of it, and tables, which are small, are prepared in pieces that are not shared (`_by_pieces`).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
         elif _is_simple(x, cos, interleaved):
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
             wide = widened(x)
-            rotated.append(_rotate_small(wide, *tables, in_place=wide is not x).type_as(x))
+            rotated.append(_rotate_simple(wide, *tables, in_place=wide is not x).type_as(x))
         elif _forward_mode():
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
         else:
-            if cos.is_inference() and x.requires_grad:  # autograd cannot save tensors made in inference mode
+            if x.requires_grad and (cos.is_inference() or sin.is_inference()):  # autograd cannot save such tensors
                 cos, sin = cos.clone(), sin.clone()
             rotated.append(_Rotation.apply(x, cos, sin, interleaved))
     return tuple(rotated)
@@ -101,7 +101,7 @@ def _by_pieces(function: Callable[..., Tensor], *tables: Tensor) -> Tensor:
     return torch.cat([function(*piece) for piece in zip(*pieces, strict=True)], dim=-2)
 
 
-def _rotate_small(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_place: bool = False) -> Tensor:
+def _rotate_simple(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_place: bool = False) -> Tensor:
     """(x0 + i x1) (cos + i sin), or (x0, x1) cos + (x1, x0) sin, in operations that torch.func can differentiate.
 
     The tables are those of `_prepare`: one for interleaved pairs, two for half-split ones.

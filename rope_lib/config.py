@@ -1,7 +1,8 @@
 """Frequencies from the configuration that a published model comes with.
 
-A file says less than it means: what it leaves out, the class of its model adds. `_class_defaults` is a record of what
-the classes of transformers add; `_layers` completes a file by it. What nobody knows is an error, never a guess.
+A file leaves out what the class of its model takes for granted. `_class_defaults` records what the classes of
+transformers take, and `_layers` completes a file by it. Where that is not recorded, what is missing is an error. So is
+a key that speaks of the rotation, by its words, and is not known here.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ OTHERS = (  # keys that speak of the rotation and are checked below, or change n
 )
 KNOWN = {*BLOCKS, *BASES, *LOCAL_BASES, *SHARES, *OTHERS}
 WORDS = {"rope", "nope", "rotary", "rotate", "rotation", "theta", "partial", "alibi", "ntk", "yarn"}  # parts of a key
-NAMES = {"factor", "base", "d_head", "head_size", "attention_head_size", "pos_emb"}  # whole keys
+NAMES = {  # whole keys
+    *("factor", "base", "freq_base", "freq_scale", "base_freq", "base_frequency"),
+    *("d_head", "head_size", "attention_head_size", "pos_emb"),
+}
 PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config", "talker_config")
 ROTARY_NAMES = (None, "rope", "rotary", "default")  # of position_embedding_type; "absolute" stands beside them, too
 ASK_THE_CLASS = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
@@ -186,15 +190,11 @@ def _check_keys(config: dict) -> None:
             "config has patch_size: positions in an image have rows and columns, and their frequencies go to "
             "axial_cos_sin (as in Qwen2-VL's vision part)"
         )
-    nested = any(isinstance(entry, Mapping) for entry in (_one_of(config, *BLOCKS) or {}).values())  # that is all of it
-    strange = {str(key) for key in config if not nested and key not in KNOWN and _speaks_of_rotation(key)}
+    strange = {str(key) for key in config if key not in KNOWN and _speaks_of_rotation(key)}
+    if any(isinstance(entry, Mapping) for entry in (_one_of(config, *BLOCKS) or {}).values()):
+        strange = {key for key in strange if not key.endswith("rope_theta")}  # each layer's entry has its base
     for name, part in config.items():  # the parts of a multimodal model are other models; MPT's attn_config is not
-        if (
-            not nested
-            and isinstance(part, Mapping)
-            and name not in BLOCKS
-            and (name == "attn_config" or not name.endswith("_config"))
-        ):
+        if isinstance(part, Mapping) and name not in BLOCKS and (name == "attn_config" or not name.endswith("_config")):
             strange |= {str(name) for key in part if _speaks_of_rotation(key)}
     missing = _missing(config)
     if not (strange or missing):

@@ -92,9 +92,10 @@ def linear_attention(
 
     Returns:
         (..., seq_len, value_dim) in v's dtype; sums of half-precision inputs are kept in float32. Time and memory are
-        linear in seq_len, forward and backward; compiled, but for a matrix of (seq_len / chunk_size)^2 numbers. A
-        padded key counts for nothing where k is -inf (with elu_plus_one, 4e-18) and v is finite; a query that sees
-        padding alone gets a mean of its v, if nothing rotates. Autocast does not reach the sums.
+        linear in seq_len, forward and backward. (Compiled, a product with a matrix of (seq_len / chunk_size)^2 numbers
+        comes on top, which costs as much as the rest at some 100,000 tokens.) A padded key counts for nothing where k
+        is -inf (with elu_plus_one, 4e-18) and v is finite; a query that sees padding alone gets a mean of its v, if
+        nothing rotates. Autocast does not reach the sums.
 
     Example:
         >>> q = k = v = torch.ones(2, 6, 4)
@@ -163,15 +164,16 @@ def _causal(
 ) -> tuple[Tensor, State]:  # fmt: skip
     """The outputs, given the state before the first token, and the state after the last one.
 
-    The text is cut into segments of SEGMENT chunks, small enough for the processor's cache, then one of the chunks that
-    are left, and one of what is less than a chunk. A compiler gets all of it in one segment.
+    The text is cut into segments of SEGMENT chunks, small enough for the processor's cache; then come one segment of
+    the remaining full chunks and one of the rest, which is less than a chunk. A compiler gets all of it in one segment.
     """
     length, segment, decay = q.shape[-2], SEGMENT * chunk_size, decay and float(decay)
     whole = length // chunk_size * chunk_size
     ends = () if torch.compiler.is_compiling() else (*range(segment, whole, segment), whole)
     sizes = [end - start for start, end in zip((0, *ends), (*ends, length), strict=True) if end > start] or [0]
     if rotation is not None:
-        features = q[..., :1].expand(*q.shape[:-1], 2 * rotation.cos.shape[-1:].numel())  # feature_map comes later
+        rotary_dim = 2 * rotation.cos.shape[-1] if rotation.cos.ndim else 2
+        features = q[..., :1].expand(*q.shape[:-1], rotary_dim)  # of that shape; feature_map is called by segments
         check_rotation(*rotation[:3], q=features)
     # split, not slices: the backward of a slice writes a whole tensor, and one per segment is quadratic.
     tensors = (q, k, v) if rotation is None else (q, k, v, rotation.cos, rotation.sin)
@@ -305,7 +307,7 @@ def _check(
         )
     if rotation is not None:
         if not isinstance(rotation, Rotation):
-            raise TypeError(f"rotation is a {type(rotation).__name__}; it must be a Rotation")
+            raise TypeError(f"rotation is a {type(rotation).__name__}; it must be a rope_lib.linear.Rotation")
         check_flag(rotation.denominator, "denominator of rotation")
         check_tensor(rotation.cos, "cos of rotation", "cos_sin(positions, inv_freq)[0]")
     if not callable(feature_map):

@@ -6,8 +6,8 @@ Run it from the root of the project, in the environment that `make bench` makes:
 
 The variable names the vector instructions that torch uses: the last digit of a few numbers depends on them.
 
-The numbers come from the rotary module of the model, which computes in float32; they are written with nine digits,
-which tell any two float32 numbers apart.
+The numbers come from the rotary module of the model, or from the functions that it calls, which compute in float32.
+Speeds are written with nine digits, which tell any two float32 numbers apart, and what needs less with fewer.
 """
 
 import contextlib
@@ -172,6 +172,10 @@ WITHOUT_PARAMETERS = {
 OTHER_NAMES = {"deepseek": "llama", "internlm2": "llama", "kimi_k2": "deepseek_v3"}
 
 
+class UnknownClass(Exception):
+    """Of this class nothing is recorded, and its files must say all themselves."""
+
+
 def text_class(name: str) -> type[transformers.PreTrainedConfig] | None:
     """The class that reads the text part of a file with this model_type; None if it is chosen by the file."""
     try:
@@ -223,7 +227,7 @@ def heads_of(cls: type, layers: dict[str | None, dict], width: int, **sizes) -> 
 
 
 def reached(cls: type, layers: dict, settings: dict, mark: float) -> list[str | None]:
-    """The types of layers that a base, or a scaling, means which stands in a file without a type of layer."""
+    """The types of layers to which a base, or a scaling, applies that names no type of layer."""
     try:
         rope = cls(hidden_size=WIDTHS[0], **HEADS, **copy.deepcopy(settings)).rope_parameters
     except (*INVALID, TypeError):  # no file of this class has it so
@@ -232,7 +236,11 @@ def reached(cls: type, layers: dict, settings: dict, mark: float) -> list[str | 
 
 
 def default_of(name: str) -> dict | None:
-    """What the class adds to a file that has sizes alone; None where no layer rotates. LookupError: not known."""
+    """What the class takes for granted where a file has sizes alone; None where no layer rotates.
+
+    Raises:
+        UnknownClass: it cannot be told.
+    """
     if name in WITHOUT_PARAMETERS:
         return WITHOUT_PARAMETERS[name]
     cls = text_class(OTHER_NAMES.get(name, name))
@@ -240,17 +248,17 @@ def default_of(name: str) -> dict | None:
     try:
         known = cls(hidden_size=WIDTHS[0], **HEADS).to_dict() if cls else {}
     except (AttributeError, *INVALID):
-        raise LookupError(f"{name} takes other sizes") from None
+        raise UnknownClass(f"{name} takes other sizes") from None
     rope = known.get("rope_parameters")
     if cls and not rope and not rotary and name in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         return None
     if not rope or not rotary or rope.get("rope_type") == "axial":
-        raise LookupError(f"{name} has no rotation by one position")
+        raise UnknownClass(f"{name} has no rotation by one position")
     layers, found = layers_of(rope), {}
     try:
         heads, others = (heads_of(cls, layers, width) for width in WIDTHS)
     except (AttributeError, RuntimeError):  # speeds in an order of their own, made for one size; or of rows and columns
-        raise LookupError(f"{name} turns by other speeds") from None
+        raise UnknownClass(f"{name} turns by other speeds") from None
     if {*heads.values()} == {known.get("qk_rope_head_dim")}:
         found["qk_rope_head_dim"] = known["qk_rope_head_dim"]
     elif heads == others:
@@ -258,7 +266,7 @@ def default_of(name: str) -> dict | None:
         if heads.get("full_attention", found["head_dim"]) != found["head_dim"]:
             found["global_head_dim"] = heads["full_attention"]
     elif ({*heads.values()}, {*others.values()}) != ({96}, {80}):
-        raise LookupError(f"{name} has heads of {heads} for a width of {WIDTHS[0]}")
+        raise UnknownClass(f"{name} has heads of {heads} for a width of {WIDTHS[0]}")
     with contextlib.suppress(AttributeError, *INVALID):  # one that refuses this head reads it
         if "qk_rope_head_dim" not in found and heads_of(cls, layers, WIDTHS[0], head_dim=HEAD) == heads:
             found["ignores"] = ["head_dim"]
@@ -282,11 +290,13 @@ def default_of(name: str) -> dict | None:
 
 
 def record_defaults() -> dict[str, dict | None]:
-    """The defaults of every class that is known."""
+    """The defaults of every class that is known; the others are printed, each with its reason."""
     found = {}
     for name in sorted([*CONFIG_MAPPING_NAMES, *OTHER_NAMES]):
-        with contextlib.suppress(LookupError):
+        try:
             found[name] = default_of(name)
+        except UnknownClass as error:
+            print(f"not recorded: {error}")
     return found
 
 

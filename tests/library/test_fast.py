@@ -240,10 +240,14 @@ def test_autocast_and_inference_tables_change_nothing(interleaved, large, genera
 
 @layouts
 @sizes
-def test_tables_of_inference_mode_can_be_trained_with(interleaved, large, generator):
+@pytest.mark.parametrize("which", ["both", "cos", "sin"])
+def test_tables_of_inference_mode_can_be_trained_with(interleaved, large, which, generator):
     """A model evaluates, keeps its tables, and trains on."""
     with torch.inference_mode():
         kept = tables(torch.arange(5), 8)
+    if which != "both":
+        usual = tables(torch.arange(5), 8)
+        kept = (kept[0], usual[1]) if which == "cos" else (usual[0], kept[1])
     x, away = (normal(generator, 2, 2, 5, 8, dtype=torch.float32).requires_grad_() for _ in range(2))
     found, expected = (
         torch.autograd.grad((apply_rotary_emb(x, *each, interleaved=interleaved) * away).sum(), x, create_graph=True)[0]

@@ -463,7 +463,11 @@ def all_ways(q, k, v, **settings):
             TypeError,
             r"^cos and sin have dtypes torch\.bfloat16",
         ),
-        ({"rotation": torch.ones(2, 37, 3).unbind()}, TypeError, "^rotation is a tuple; it must be a Rotation"),
+        (
+            {"rotation": torch.ones(2, 37, 3).unbind()},
+            TypeError,
+            "^rotation is a tuple; it must be a rope_lib.linear.Rotation",
+        ),
         (
             {"rotation": Rotation(*torch.ones(2, 37, 3), interleaved=True, denominator=None)},
             TypeError,
