@@ -2,9 +2,9 @@
 
 import re
 
-import drawings
 import pytest
 
+from _ext import drawings
 from tests.conftest import HTML
 from tests.pages.conftest import Book, Visit
 

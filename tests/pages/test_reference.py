@@ -3,8 +3,7 @@
 import ast
 import re
 
-import reference
-
+from _ext import reference
 from tests.conftest import ROOT
 
 

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-import statements
 
+from _ext import statements
 from tests.conftest import HTML
 from tests.pages.conftest import Visit
 

@@ -1,8 +1,8 @@
 """One style sheet for all pages, without the rules that none uses."""
 
 import pytest
-import styles
 
+from _ext import styles
 from tests.conftest import HTML
 from tests.pages.conftest import CHAPTER, Visit
 

@@ -11,9 +11,9 @@ import zipfile
 
 import nbformat
 import pytest
-import travelling
 from nbclient import NotebookClient
 
+from _ext import travelling
 from tests.conftest import ROOT
 
 STEMS = sorted(path.stem for path in (ROOT / "chapters").glob("*.ipynb"))
