@@ -66,7 +66,8 @@ def check_flag(flag: bool, name: str, meaning: str = "") -> None:
 
 def check_layout(interleaved: bool) -> None:
     """Require True or False, since a layout that only happens to be falsy would silently rotate other pairs."""
-    check_flag(interleaved, "interleaved", " (True: pairs 2i, 2i + 1; False: pairs i, i + half)")
+    meaning = " (True: pairs 2i, 2i + 1, as in GPT-J; False: pairs i, i + half, as in Hugging Face's Llama)"
+    check_flag(interleaved, "interleaved", meaning)
 
 
 def check_tensor(x: Tensor, name: str, example: str) -> None:
@@ -107,8 +108,9 @@ def check_positions(positions: Tensor, name: str = "positions") -> None:
         raise TypeError(f"{name} is a DTensor; make tables from {name}.full_tensor(), and distribute_tensor them")
     if positions.dtype not in WHOLE + FULL:
         raise TypeError(
-            f"{name} has dtype {positions.dtype}; use integers or float64 (a mask? Or did .to(bfloat16) or autocast "
-            "reach them? bfloat16 cannot tell position 256 from 257, float16 not 2048 from 2049)"
+            f"{name} has dtype {positions.dtype}; use integers or float64. Is it a mask? Or did .to(bfloat16) or "
+            "autocast reach them? Then make them again, for a cast back keeps the rounding (bfloat16 cannot tell "
+            "position 256 from 257, float16 not 2048 from 2049)"
         )
 
 
@@ -118,8 +120,9 @@ def check_inv_freq(inv_freq: Tensor) -> None:
     check_tensor(inv_freq, "inv_freq", example)
     if inv_freq.dtype != torch.float64:
         raise TypeError(
-            f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64 "
-            "(was the module cast with .to(...), or the table made in float32? Or are these positions?)"
+            f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64. Was the module cast with .to(...), or "
+            "the table made in float32? Then make it again, for a cast back keeps the rounding. If these are "
+            "positions, the two arguments are exchanged"
         )
     if inv_freq.ndim != 1:
         raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")
@@ -132,8 +135,8 @@ def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) ->
         check_tensor(tensor, name, "torch.zeros(n, head_dim)" if name in xs else "cos_sin(positions, inv_freq)[0]")
     if cos.dtype not in FULL or sin.dtype not in FULL:
         raise TypeError(
-            f"cos and sin have dtypes {cos.dtype} and {sin.dtype}; they must be float32 or float64 "
-            "(did .to(bfloat16) or autocast reach the tables?)"
+            f"cos and sin have dtypes {cos.dtype} and {sin.dtype}; they must be float32 or float64. Did .to(bfloat16) "
+            "or autocast reach the tables? Then make them again, for a cast back keeps the rounding"
         )
     if cos.shape != sin.shape or cos.dtype != sin.dtype:
         tables = " and ".join(f"{tuple(table.shape)}, {table.dtype}" for table in (cos, sin))
@@ -172,17 +175,20 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
             "batch could be taken for heads otherwise: did you forget cos.unsqueeze(-3), or positions[:, None]?"
         )
     if shape[-2] != table[-2]:
-        size = "short" if table[-2] < shape[-2] else "long"
-        rows = ", or has each row its own positions, (batch, 1, seq_len)" if shape[-2] == 1 or len(table) > 2 else ""
+        rows = ". For positions of its own in each row, they are (batch, 1, seq_len)"
+        rows = rows if shape[-2] == 1 or len(table) > 2 else ""
         raise ValueError(
-            f"seq_len of {name} is {shape[-2]}, of cos {table[-2]}; {name} must be (..., seq_len, head_dim): "
-            f"did you forget {name}.transpose(-3, -2), or are the tables too {size}{rows}?"
+            f"seq_len of {name} is {shape[-2]}, of cos {table[-2]}; {name} must be (..., seq_len, head_dim), and cos "
+            f"have a row for each position. If {shape[-2]} is the number of heads, did you forget "
+            f"{name}.transpose(-3, -2)? Else make the tables for the positions of {name}, which behind a cache do not "
+            f"begin at 0{rows}"
         )
     if not 0 < 2 * table[-1] <= shape[-1]:
         raise ValueError(
             f"cos has {table[-1]} columns, which rotate {2 * table[-1]} dimensions, but head_dim of {name} is "
-            f"{shape[-1]}; cos must have rotary_dim // 2 columns "
-            "(is rotary_dim too large, or are your tables doubled to the full width?)"
+            f"{shape[-1]}; cos must have rotary_dim // 2 columns. Is rotary_dim too large? Or does each angle stand "
+            f"there twice? Then keep cos[..., :{table[-1] // 2}] if its halves are equal, cos[..., ::2] if neighbours "
+            "are"
         )
     if len(table) > 2 and any(c not in (1, n) for c, n in zip(table[:-2], shape[:-2], strict=True)):
         raise ValueError(

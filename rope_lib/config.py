@@ -126,7 +126,9 @@ def frequencies_from_config(
     _check_keys(config)
     layers = _layers(config)
     if layer_type not in layers:
-        raise ValueError(f"layer_type is {layer_type!r}; for this model it must be {' or '.join(map(repr, layers))}")
+        why = " (its layers turn differently: layer_types lists the type of each)" if layer_type is None else ""
+        known = " or ".join(map(repr, layers))
+        raise ValueError(f"layer_type is {layer_type!r}; for this model it must be {known}{why}")
     rope = layers[layer_type]
     kind = _rope_type(rope)
     share = check_number(
@@ -146,7 +148,9 @@ def _check_that_it_rotates(config: Mapping) -> None:
     model_type, code = config.get("model_type"), config.get("position_embedding_type")
     given = _given(config)
     if model_type in DEFAULTS and DEFAULTS[model_type] is None:
-        raise ValueError(f"model_type is {model_type!r}, and no layer of its class rotates ({SOURCE})")
+        raise ValueError(
+            f"model_type is {model_type!r}, and no layer of its class rotates ({SOURCE}): there are no frequencies"
+        )
     block = _one_of(given, *BLOCKS)
     entries = [given, *(_entries(block).values() if isinstance(block, Mapping) else ())]
     has_base = any(name in entry for entry in entries for name in BASES)
@@ -161,8 +165,8 @@ def _check_that_it_rotates(config: Mapping) -> None:
     nulls = [name for entry in (config, *blocks) for name in BASES if name in entry and entry[name] is None]
     if nulls and not has_base:
         raise ValueError(
-            f"{nulls[0]} is null: does the model rotate? Files of models without rotation have it so (OLMo Hybrid). If "
-            f"this one rotates, put its base in the place of null ({ASK_THE_CLASS})"
+            f"{nulls[0]} is null: does the model rotate? In files of models without rotation it is null (OLMo Hybrid), "
+            "and there are no frequencies. If this one rotates, put the base of its documentation in the place of null"
         )
 
 
@@ -199,22 +203,19 @@ def _check_keys(config: dict) -> None:
     missing = _missing(config)
     if not (strange or missing):
         return
-    problems = []
+    if {"rope_type", "type"} & {*config}:
+        raise ValueError("config has rope_type: is it rope_scaling alone? Hand over the whole config, config.to_dict()")
+    problems, advice = [], []
     if strange:
         keys = ", ".join(sorted(strange))
         problems.append(f"config has {keys}: not known here, and the frequencies may depend on it")
+        advice.append("Take a key out only if nothing depends on it, or once what it does is in other keys")
     if missing:
         of_class = f", and what models of {_model(config)} take is not known here" if "model_type" in config else ""
         problems.append(f"config has no {', no '.join(missing)}{of_class}")
-    if {"rope_type", "type"} & {*config}:
-        advice = "Is this rope_scaling alone? Hand over the whole config"
-    else:
-        advice = (
-            "Add what is missing, and take out what does not matter" if missing else "Take out what does not matter"
-        )
-    raise ValueError(
-        f"{'; '.join(problems)}. {advice} ({ASK_THE_CLASS}). If the model does not rotate, it has no frequencies"
-    )
+        advice.insert(0, "Add what is missing, as the model's own code computes it")
+    advice.append("If the model does not rotate, it has no frequencies")
+    raise ValueError(f"{'; '.join(problems)}. {'. '.join(advice)}. ({ASK_THE_CLASS}.)")
 
 
 def _missing(config: dict) -> list[str]:
@@ -430,7 +431,8 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
             needed = "be the same" if usual is not None else f"be {'smaller' if stretches else 'no larger'}"
             raise ValueError(
                 f"original_max_position_embeddings is {original} and max_position_embeddings {longest}, and rope_type "
-                f"is {kind!r}; the first must {needed} (are they swapped, or was a scaling taken out?)"
+                f"is {kind!r}; the first must {needed} (are they swapped, was a scaling "
+                "taken out, or max_position_embeddings lowered to save memory? Compare the published file)"
             )
     return {
         "max_position_embeddings": longest,

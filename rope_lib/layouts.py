@@ -68,7 +68,10 @@ def _reorder(x: Tensor, head_dim: int, dim: int, rotary_dim: int | None, pairs: 
     if not -x.ndim <= dim < x.ndim:
         raise ValueError(f"dim is {dim}, but x has shape {tuple(x.shape)}; it must be one of its axes")
     if x.shape[dim] % head_dim:
-        raise ValueError(f"x has size {x.shape[dim]} along axis {dim}; it must be a multiple of head_dim, {head_dim}")
+        raise ValueError(
+            f"x has size {x.shape[dim]} along axis {dim}; it must be a multiple of head_dim, {head_dim}. Is head_dim "
+            "another, or is this no weight of queries or keys, (heads * head_dim, width)?"
+        )
     heads = torch.arange(x.shape[dim], device=x.device).unflatten(0, (-1, head_dim))
     rotated, others = heads[:, :rotary_dim], heads[:, rotary_dim:]
     order = torch.cat((rotated.unflatten(1, pairs).mT.flatten(1), others), dim=1)

@@ -207,7 +207,7 @@ def _segment(
     if state is None:
         state = State(*(phi_k.new_zeros(shape) for shape in shapes))
     elif (given := tuple(tuple(part.shape) for part in state)) != shapes:
-        raise ValueError(f"state has shapes {given}; for these tokens they must be {shapes} (that of another batch?)")
+        raise ValueError(f"state has shapes {given}; for these tokens they must be {shapes} (is it of another batch?)")
     compiling = torch.compiler.is_compiling()
     chunk = chunk_size if compiling or q.shape[-2] % chunk_size == 0 else q.shape[-2]
     weighted_sums = _sums_of_any_length if compiling else _weighted_sums
@@ -286,7 +286,8 @@ def _features(
     cos, sin, interleaved, denominator = rotation
     if 2 * cos.shape[-1] != phi_q.shape[-1]:
         raise ValueError(
-            f"feature_map makes {phi_q.shape[-1]} features, and cos has {cos.shape[-1]} columns; each turns two"
+            f"feature_map makes {phi_q.shape[-1]} features, and cos has {cos.shape[-1]} columns; it must have a column "
+            "for every two features (were the tables made for another width?)"
         )
     rotated = apply_rotary_pos_emb(phi_q, phi_k, cos, sin, interleaved=interleaved)
     return rotated + (rotated if denominator else (phi_q, phi_k))

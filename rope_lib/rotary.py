@@ -132,7 +132,8 @@ class RotaryEmbedding(nn.Module):
         else:
             if base is not None:
                 raise ValueError(
-                    f"base is {base}, and inv_freq is given, too, which has a base of its own: hand base to its maker"
+                    f"base is {base}, and inv_freq is given, too; give one of them. inv_freq has a base already: if it "
+                    f"should be {base}, make it with that, inverse_frequencies({rotary_dim}, base={base})"
                 )
             if inv_freq.shape != (rotary_dim // 2,):
                 raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be ({rotary_dim // 2},)")
@@ -146,9 +147,9 @@ class RotaryEmbedding(nn.Module):
             has_values = type(inv_freq) is Tensor  # a fake tensor has none
             if has_values and not (inv_freq.isfinite().all() and (inv_freq.diff() <= 0).all()):
                 ends = f"{inv_freq[0]:g} to {inv_freq[-1]:g}"
-                raise ValueError(
-                    f"inv_freq goes from {ends}; it must be finite and not rise (wavelengths? Or reversed?)"
-                )
+                others = "Are these wavelengths, or base**(2i / d)? inv_freq is 2 pi, or 1, over them"
+                cause = others if inv_freq.max() > 1 else "Is it reversed?"
+                raise ValueError(f"inv_freq goes from {ends}; it must be finite and not rise. {cause}")
         self.rotary_dim, self.interleaved, self.head_dim = rotary_dim, interleaved, head_dim
         self.base, self._inv_freq = base, inv_freq  # base is None if inv_freq was given
         self.attention_factor = check_number(attention_factor, "attention_factor", above=0)

@@ -233,7 +233,7 @@ def _checked(
     if not beta_fast >= beta_slow > 0:
         raise ValueError(
             f"beta_fast is {beta_fast:g} and beta_slow {beta_slow:g}; needed are beta_fast >= beta_slow > 0, in turns "
-            "per trained length (are the two swapped? Llama calls them high_freq_factor and low_freq_factor)"
+            "per trained length. Are the two swapped? (Llama 3's files call them high_freq_factor, low_freq_factor)"
         )
     interpolated = linear_scaling(rotary_dim, factor=factor, base=base)
     return inverse_frequencies(rotary_dim, base=base, device="cpu"), interpolated

@@ -446,7 +446,7 @@ def all_ways(q, k, v, **settings):
         (
             {"rotation": rotation(False, torch.arange(37), 4)},
             ValueError,
-            "^feature_map makes 6 features, and cos has 2 columns; each turns two$",
+            "^feature_map makes 6 features, and cos has 2 columns; it must have a column for every two features",
         ),
         (
             {"rotation": rotation(False, torch.arange(37), 8)},
@@ -549,7 +549,7 @@ def test_a_state_of_other_tokens_is_named(generator):
     half, kept = q.bfloat16(), State(*(part.bfloat16() for part in state))
     with pytest.raises(TypeError, match=r"^state\.values is torch\.bfloat16; .* it must be torch\.float32"):
         linear_attention_step(kept, half, half, v.bfloat16())
-    text = r"^state has shapes .* they must be \(\(2, 6, 5\), \(2, 6\)\) \(that of another batch\?\)"
+    text = r"^state has shapes .* they must be \(\(2, 6, 5\), \(2, 6\)\) \(is it of another batch\?\)"
     for wrong in (
         State(state.values[:1], state.normalizer[:1]),  # one head of two would broadcast
         State(state.values, state.normalizer[:1]),

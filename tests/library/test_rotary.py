@@ -327,9 +327,9 @@ OUTER = [t.expand(2, 4, 8, 8) for t in (COS, SIN)]
     ("x", "cos", "sin", "error", "text"),
     [
         (X.transpose(1, 2), COS, SIN, ValueError, r"seq_len of x is 4, of cos 8.*did you forget x.transpose\(-3, -2\)"),
-        (X, COS[:4], SIN[:4], ValueError, "seq_len of x is 8, of cos 4.*tables too short"),
-        (X, COS[:1], SIN[:1], ValueError, r"seq_len of x is 8, of cos 1.*tables too short\?$"),
-        (X[..., :8], COS, SIN, ValueError, "rotate 16 dimensions, but head_dim of x is 8.*doubled to the full width"),
+        (X, COS[:4], SIN[:4], ValueError, "seq_len of x is 8, of cos 4; .* Else make the tables for"),
+        (X, COS[:1], SIN[:1], ValueError, r"seq_len of x is 8, of cos 1; .* do not begin at 0$"),
+        (X[..., :8], COS, SIN, ValueError, "rotate 16 dimensions, but head_dim of x is 8.*angle stand there twice"),
         (X, COS[:, :0], SIN[:, :0], ValueError, "cos has 0 columns"),
         (X, COS.expand(2, 8, 8), SIN.expand(2, 8, 8), ValueError, r"batch could be taken for heads.*unsqueeze\(-3\)"),
         (X[0], *OUTER, ValueError, "x has 3 axes and cos 4; cos must have 2 or 3"),
@@ -342,7 +342,7 @@ OUTER = [t.expand(2, 4, 8, 8) for t in (COS, SIN)]
         (X, COS, SIN.double(), ValueError, r"\(8, 8\), torch.float32 and \(8, 8\), torch.float64; they must be equal"),
         (X[0, 0, 0], COS[:1], SIN[:1], ValueError, r"for a single token, add the axis with x\[None\]"),
         (X[0, 0], COS[0], SIN[0], ValueError, r"for a single token, add the axis with positions\[None\]"),
-        (X, COS.bfloat16(), SIN.bfloat16(), TypeError, r"did .to\(bfloat16\) or autocast reach the tables"),
+        (X, COS.bfloat16(), SIN.bfloat16(), TypeError, r"Did .to\(bfloat16\) or autocast reach the tables"),
         (X, COS.half(), SIN, TypeError, "dtypes torch.float16 and torch.float32; they must be float32 or float64"),
         (X, COS, SIN.half(), TypeError, "dtypes torch.float32 and torch.float16; they must be float32 or float64"),
         (X, COS.long(), SIN.long(), TypeError, "dtypes torch.int64 and torch.int64"),
@@ -408,7 +408,7 @@ def test_errors_name_the_one_of_two_that_is_wrong(interleaved, call, wrong):
 
 @pytest.mark.parametrize("layout", [None, "half", 1, 0])
 def test_a_layout_is_true_or_false(layout):
-    text = r"interleaved is .*; it must be True or False \(True: pairs 2i, 2i \+ 1; False: pairs i, i \+ half\)"
+    text = r"interleaved is .*; it must be True or False \(True: pairs 2i, 2i \+ 1, as .*; False: pairs i, i \+ half, "
     with pytest.raises(TypeError, match=text):
         apply_rotary_emb(X, COS, SIN, interleaved=layout)
     with pytest.raises(TypeError, match=text):

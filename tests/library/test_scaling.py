@@ -347,7 +347,7 @@ for scale in (scaling.ntk_by_parts_scaling, scaling.yarn_scaling):
         text = f"^original_max_position_embeddings is {length}; it must be a finite number above 0$"
         ERRORS.append((lambda s=scale, n=length: by_parts(s, original_max_position_embeddings=n), text))
     for fast, slow in ((1, 32), (2, 0)):
-        text = f"^beta_fast is {fast} and beta_slow {slow}; needed are .*are the two swapped"
+        text = f"^beta_fast is {fast} and beta_slow {slow}; needed are .*Are the two swapped"
         ERRORS.append((lambda s=scale, f=fast, b=slow: by_parts(s, beta_fast=f, beta_slow=b), text))
     ERRORS.append((lambda s=scale: by_parts(s, factor=0.5), "^factor is 0.5"))
 

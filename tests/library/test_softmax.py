@@ -156,7 +156,10 @@ NEEDED_SCORES = r"they must be \(..., q_len, k_len\) and \(..., k_len, value_dim
         (lambda: attention(Q[0], Q[0, 0], Q[0, 0], causal=False), NEEDED),
         (lambda: attention(Q, Q[:, :3], Q[:, :3], causal=False), "heads, 4, must be a multiple of kv_heads, 3"),
         (lambda: attention(Q, Q[:, :0], Q[:, :0], causal=False), "heads, 4, must be a multiple of kv_heads, 0"),
-        (lambda: attention(Q, Q[:, :, :2], Q[:, :, :2], causal=True), "is the cache lost, or are axes swapped"),
+        (
+            lambda: attention(Q, Q[:, :, :2], Q[:, :, :2], causal=True),
+            "If 5 and 2 are .* transpose .*is the cache lost",
+        ),
         (lambda: attention_from_scores(Q, Q, causal=False), NEEDED_SCORES),
         (lambda: attention_from_scores(Q[0, 0, 0], Q, causal=False), NEEDED_SCORES),
         (lambda: attention_from_scores(Q[0, 0, :, :5], Q[0, 0, 0], causal=False), NEEDED_SCORES),
