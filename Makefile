@@ -9,8 +9,8 @@ VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p'
 BUILD = $(PY) -c "from jupyter_book.cli.main import main; main()" build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
 	{ rm -f _build/.doctrees/environment.pickle; grep -aE "WARNING|ERROR|[Ee]rror:" $(VENV)/build.log || tail -n 5 $(VENV)/build.log; \
 	$(call fail,the build failed; each line above counts as an error (an image that is not there: make figures); all is in $(VENV)/build.log); }
-# Each worker has one thread, as the threads of several would wait for one another. On two cores three workers are the
-# fastest, as those that drive a browser wait for it; more cores are not used, as each worker takes a gigabyte.
+# Each worker has one thread, as the threads of several would wait for one another. Three workers are for two cores, as
+# those that drive a browser wait for it.
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Each chapter is run once, as its page hands it out, in a folder that has nothing else.
 DOWNLOADS = rm -rf _build/downloads && mkdir _build/downloads && cp _build/html/_sources/chapters/*.ipynb _build/downloads

@@ -22,7 +22,7 @@ def check_number(
 ) -> float:
     """One finite number in this range, as a float: no text, no truth value, not None.
 
-    A tensor of one element will do, as transformers passes the length of a text so.
+    A tensor of one element will do, since transformers passes the length of a text in that form.
     """
     value = _out_of_tensor(x)
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -109,8 +109,8 @@ def check_positions(positions: Tensor, name: str = "positions") -> None:
     if positions.dtype not in WHOLE + FULL:
         raise TypeError(
             f"{name} has dtype {positions.dtype}; use integers or float64. Is it a mask? Or did .to(bfloat16) or "
-            "autocast reach them? Then make them again, for a cast back keeps the rounding (bfloat16 cannot tell "
-            "position 256 from 257, float16 not 2048 from 2049)"
+            "autocast reach them? Then make them again: casting back does not undo the rounding (bfloat16 cannot tell "
+            "position 256 from 257, nor float16 2048 from 2049)"
         )
 
 
@@ -121,8 +121,8 @@ def check_inv_freq(inv_freq: Tensor) -> None:
     if inv_freq.dtype != torch.float64:
         raise TypeError(
             f"inv_freq has dtype {inv_freq.dtype}; angles need torch.float64. Was the module cast with .to(...), or "
-            "the table made in float32? Then make it again, for a cast back keeps the rounding. If these are "
-            "positions, the two arguments are exchanged"
+            "the table made in float32? Then make it again: casting back does not undo the rounding. If these are "
+            "positions, the two arguments are swapped"
         )
     if inv_freq.ndim != 1:
         raise ValueError(f"inv_freq has shape {tuple(inv_freq.shape)}; it must be (rotary_dim // 2,)")
@@ -136,7 +136,7 @@ def check_rotation(cos: Tensor, sin: Tensor, interleaved: bool, **xs: Tensor) ->
     if cos.dtype not in FULL or sin.dtype not in FULL:
         raise TypeError(
             f"cos and sin have dtypes {cos.dtype} and {sin.dtype}; they must be float32 or float64. Did .to(bfloat16) "
-            "or autocast reach the tables? Then make them again, for a cast back keeps the rounding"
+            "or autocast reach the tables? Then make them again: casting back does not undo the rounding"
         )
     if cos.shape != sin.shape or cos.dtype != sin.dtype:
         tables = " and ".join(f"{tuple(table.shape)}, {table.dtype}" for table in (cos, sin))
@@ -175,13 +175,13 @@ def _check_fit(x: Tensor, name: str, cos: Tensor, sin: Tensor) -> None:
             "batch could be taken for heads otherwise: did you forget cos.unsqueeze(-3), or positions[:, None]?"
         )
     if shape[-2] != table[-2]:
-        rows = ". For positions of its own in each row, they are (batch, 1, seq_len)"
+        rows = ". If each row has its own positions, they must be (batch, 1, seq_len)"
         rows = rows if shape[-2] == 1 or len(table) > 2 else ""
         raise ValueError(
             f"seq_len of {name} is {shape[-2]}, of cos {table[-2]}; {name} must be (..., seq_len, head_dim), and cos "
-            f"have a row for each position. If {shape[-2]} is the number of heads, did you forget "
-            f"{name}.transpose(-3, -2)? Else make the tables for the positions of {name}, which behind a cache do not "
-            f"begin at 0{rows}"
+            f"must have a row for each position. If {shape[-2]} is the number of heads, did you forget "
+            f"{name}.transpose(-3, -2)? Otherwise make the tables for the positions of {name}: with a cache, these do "
+            f"not begin at 0{rows}"
         )
     if not 0 < 2 * table[-1] <= shape[-1]:
         raise ValueError(

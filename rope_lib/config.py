@@ -166,7 +166,7 @@ def _check_that_it_rotates(config: Mapping) -> None:
     if nulls and not has_base:
         raise ValueError(
             f"{nulls[0]} is null: does the model rotate? In files of models without rotation it is null (OLMo Hybrid), "
-            "and there are no frequencies. If this one rotates, put the base of its documentation in the place of null"
+            "and there are no frequencies. If this one rotates, replace null by the base that its documentation gives"
         )
 
 
@@ -204,16 +204,17 @@ def _check_keys(config: dict) -> None:
     if not (strange or missing):
         return
     if {"rope_type", "type"} & {*config}:
-        raise ValueError("config has rope_type: is it rope_scaling alone? Hand over the whole config, config.to_dict()")
+        key = "rope_type" if "rope_type" in config else "type"
+        raise ValueError(f"config has {key}: is it rope_scaling alone? Hand over the whole config, config.to_dict()")
     problems, advice = [], []
     if strange:
         keys = ", ".join(sorted(strange))
         problems.append(f"config has {keys}: not known here, and the frequencies may depend on it")
-        advice.append("Take a key out only if nothing depends on it, or once what it does is in other keys")
+        advice.append("Remove a key only if nothing depends on it, or once its effect is in other keys")
     if missing:
         of_class = f", and what models of {_model(config)} take is not known here" if "model_type" in config else ""
         problems.append(f"config has no {', no '.join(missing)}{of_class}")
-        advice.insert(0, "Add what is missing, as the model's own code computes it")
+        advice.insert(0, "Add what is missing, as the model's own code has it")
     advice.append("If the model does not rotate, it has no frequencies")
     raise ValueError(f"{'; '.join(problems)}. {'. '.join(advice)}. ({ASK_THE_CLASS}.)")
 

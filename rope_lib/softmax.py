@@ -122,5 +122,5 @@ def _check(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> None:
     if causal and q.shape[-2] > k.shape[-2]:
         raise ValueError(
             f"{shapes}; causal queries must not outnumber the keys. If {q.shape[-2]} and {k.shape[-2]} are numbers of "
-            "heads, transpose the axes -3 and -2 of all three; else earlier keys are missing (is the cache lost?)"
+            "heads, transpose the axes -3 and -2 of all three; otherwise earlier keys are missing (is the cache lost?)"
         )

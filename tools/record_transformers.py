@@ -173,7 +173,7 @@ OTHER_NAMES = {"deepseek": "llama", "internlm2": "llama", "kimi_k2": "deepseek_v
 
 
 class UnknownClass(Exception):
-    """Of this class nothing is recorded, and its files must say all themselves."""
+    """Nothing can be recorded about this class: its files must say everything themselves."""
 
 
 def text_class(name: str) -> type[transformers.PreTrainedConfig] | None:
@@ -239,7 +239,7 @@ def default_of(name: str) -> dict | None:
     """What the class takes for granted where a file has sizes alone; None where no layer rotates.
 
     Raises:
-        UnknownClass: it cannot be told.
+        UnknownClass: it cannot be determined.
     """
     if name in WITHOUT_PARAMETERS:
         return WITHOUT_PARAMETERS[name]

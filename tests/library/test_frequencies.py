@@ -270,7 +270,7 @@ TABLES = {
         ({"positions": [[0, 1]]}, TypeError, r"positions is a list; it must be a tensor, e.g. torch.arange\(seq_len\)"),
         ({"positions": np.zeros((5, 2))}, TypeError, "positions is a ndarray"),
         ({"positions": torch.zeros(5, 2).to_sparse()}, TypeError, "positions is torch.sparse_coo; it must be a dense"),
-        ({"positions": torch.zeros(5, 2).bfloat16()}, TypeError, "cannot tell position 256 from 257, float16 not 2048"),
+        ({"positions": torch.zeros(5, 2).bfloat16()}, TypeError, "cannot tell position 256 from 257, nor float16 2048"),
         (
             {"positions": torch.zeros(5, 2).half()},
             TypeError,

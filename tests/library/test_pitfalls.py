@@ -183,7 +183,9 @@ def test_the_offset_of_the_cache(qkv):
 
 def test_tables_too_short_never_wrap_around(qkv):
     cos, sin = cos_sin(torch.arange(8), inverse_frequencies(HEAD_DIM))
-    with pytest.raises(ValueError, match=r"seq_len of x is 10, of cos 8; .* Else make the tables for the positions"):
+    with pytest.raises(
+        ValueError, match=r"seq_len of x is 10, of cos 8; .* Otherwise make the tables for the positions"
+    ):
         apply_rotary_emb(qkv[0], cos, sin, interleaved=True)
 
 

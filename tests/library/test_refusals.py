@@ -122,7 +122,7 @@ REFUSED = {
         lambda: rotation_matrix(torch.tensor(1j), SPEEDS), TypeError, "^position has dtype torch.complex64",
     ),
     "positions and speeds exchanged": (
-        lambda: cos_sin(SPEEDS, torch.arange(6)), TypeError, "^inv_freq has dtype torch.int64; .* are exchanged",
+        lambda: cos_sin(SPEEDS, torch.arange(6)), TypeError, "^inv_freq has dtype torch.int64; .* are swapped",
     ),
     "a table of T5 and distances exchanged": (
         lambda: relative.t5_bias(STEPS, torch.ones(6, 6), bidirectional=True),
@@ -138,7 +138,7 @@ REFUSED = {
     ),
     "tables for a longer text": (
         lambda: RotaryEmbedding(8, interleaved=True)(X, X, positions=torch.arange(4096)),
-        ValueError, "seq_len of q is 6, of cos 4096; .* Else make the tables for the positions of q",
+        ValueError, "seq_len of q is 6, of cos 4096; .* Otherwise make the tables for the positions of q",
     ),
     "a factor of the config in quotes": (
         lambda: frequencies_from_config(LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": "4.0"}}),
@@ -387,11 +387,11 @@ REFUSED = {
     ),
     "a position for each row": (
         lambda: RotaryEmbedding(8, interleaved=True)(X[:, :1], X[:, :1], positions=torch.tensor([5, 9])),
-        ValueError, r"For positions of its own in each row, they are \(batch, 1, seq_len\)",
+        ValueError, r"If each row has its own positions, they must be \(batch, 1, seq_len\)",
     ),
     "the axis of heads behind positions": (
         lambda: RotaryEmbedding(8, interleaved=True)(X[:, None], X[:, None], positions=torch.zeros(2, 6, 1)),
-        ValueError, r"of cos 1; .*For positions of its own in each row, they are \(batch, 1, seq_len\)",
+        ValueError, r"of cos 1; .*If each row has its own positions, they must be \(batch, 1, seq_len\)",
     ),
     "features without an axis": (
         lambda: linear_attention(X, X, X, causal=True, feature_map=lambda x: x.sum(-1)),

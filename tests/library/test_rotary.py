@@ -327,8 +327,8 @@ OUTER = [t.expand(2, 4, 8, 8) for t in (COS, SIN)]
     ("x", "cos", "sin", "error", "text"),
     [
         (X.transpose(1, 2), COS, SIN, ValueError, r"seq_len of x is 4, of cos 8.*did you forget x.transpose\(-3, -2\)"),
-        (X, COS[:4], SIN[:4], ValueError, "seq_len of x is 8, of cos 4; .* Else make the tables for"),
-        (X, COS[:1], SIN[:1], ValueError, r"seq_len of x is 8, of cos 1; .* do not begin at 0$"),
+        (X, COS[:4], SIN[:4], ValueError, "seq_len of x is 8, of cos 4; .* Otherwise make the tables for"),
+        (X, COS[:1], SIN[:1], ValueError, r"seq_len of x is 8, of cos 1; .* these do not begin at 0$"),
         (X[..., :8], COS, SIN, ValueError, "rotate 16 dimensions, but head_dim of x is 8.*angle stand there twice"),
         (X, COS[:, :0], SIN[:, :0], ValueError, "cos has 0 columns"),
         (X, COS.expand(2, 8, 8), SIN.expand(2, 8, 8), ValueError, r"batch could be taken for heads.*unsqueeze\(-3\)"),
