@@ -12,10 +12,10 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 FIRST = Path(__file__).parent.parent / "figures" / "out" / "first"
 PIECE = re.compile(r'class="rope-piece[^>]*? id="piece-([\w-]+)"')
 RIGHT = "margin:.3rem 0 0;font-size:.85rem;text-align:right"
-ALONE = """<!doctype html>
+PIECE_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}: {name}</title><link rel="icon" href="../_static/favicon.svg">
-<link rel="stylesheet" href="../_static/alone.css">
+<link rel="stylesheet" href="../_static/piece_page.css">
 <script>try {{
   if (/light|dark/.test(localStorage.mode)) document.documentElement.dataset.theme = localStorage.mode; }} catch {{}}
 </script>
@@ -44,8 +44,8 @@ class FirstPictures(SphinxPostTransform):
         for image in list(self.document.findall(nodes.image)):
             path = Path(image["uri"])
             if path.parent.parts[-3:] == FIRST.parts[-3:]:
-                stands_alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
-                (image.parent if stands_alone else image).replace_self(
+                is_paragraph = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
+                (image.parent if is_paragraph else image).replace_self(
                     nodes.raw("", markup_of(path.stem), format="html")
                 )
 
@@ -58,7 +58,7 @@ def markup_of(name: str) -> str:
     return svg.replace("<svg ", '<svg class="rb-thumbnail" aria-hidden="true" ').strip()
 
 
-# -- Pieces alone ------------------------------------------------------------------------------------------------------
+# -- A page for each piece ---------------------------------------------------------------------------------------------
 
 
 class LinkPiecesAlone(SphinxPostTransform):
@@ -73,7 +73,7 @@ class LinkPiecesAlone(SphinxPostTransform):
                 root = self.app.builder.get_relative_uri(self.env.docname, "index").removesuffix("index.html")
                 link = f'<p style="{RIGHT}"><a href="{root}pieces/{match[1]}.html">Full screen</a></p>'
                 raw.parent.insert(raw.parent.index(raw) + 1, nodes.raw("", link, format="html"))
-                self.env.metadata[self.env.docname].setdefault("alone", {})[match[1]] = raw.astext()
+                self.env.metadata[self.env.docname].setdefault("pieces", {})[match[1]] = raw.astext()
 
 
 def write_pieces(app: Sphinx, exception: Exception | None) -> None:
@@ -82,13 +82,13 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
         return
     folder = Path(app.outdir) / "pieces"
     folder.mkdir(exist_ok=True)
-    alone = {}
+    pages = {}
     for page, metadata in sorted(app.env.metadata.items()):
-        for name, piece in metadata.get("alone", {}).items():
-            alone.setdefault(name, (page, piece))  # the first screen's is on two pages
-    for name, (page, piece) in alone.items():
+        for name, piece in metadata.get("pieces", {}).items():
+            pages.setdefault(name, (page, piece))  # the first screen's is on two pages
+    for name, (page, piece) in pages.items():
         title = html.escape(app.env.titles[page].astext())
-        text = ALONE.format(title=title, name=name.replace("-", " "), piece=piece, page=page)
+        text = PIECE_PAGE.format(title=title, name=name.replace("-", " "), piece=piece, page=page)
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     shutil.copyfile(FIRST / "shared.png", Path(app.outdir) / "_static" / "shared.png")
 

@@ -112,14 +112,14 @@ class Table:
 
     def _repr_html_(self) -> str:
         rows = []
-        for mistake, seen in self.rows.items():
+        for mistake, found in self.rows.items():
             note = f" <small>({NOTES[mistake]})</small>" if mistake in NOTES else ""
-            rows.append((mistake + note, *("x" if seen[check] else "" for check in HEADS)))
+            rows.append((mistake + note, *("x" if found[check] else "" for check in HEADS)))
         return table.Table(("mistake (x: seen)", *HEADS.values()), rows)._repr_html_()
 
     def __repr__(self) -> str:
         lines = [f"{'x: seen':26} " + " | ".join(HEADS.values())]
-        for mistake, seen in self.rows.items():
-            marks = (f"{'x' if seen[check] else '.':^{len(head)}}" for check, head in HEADS.items())
+        for mistake, found in self.rows.items():
+            marks = (f"{'x' if found[check] else '.':^{len(head)}}" for check, head in HEADS.items())
             lines.append(f"{mistake:26} " + "   ".join(marks).rstrip())
         return "\n".join(lines)

@@ -38,7 +38,7 @@ SAME_TYPE = {"mrope": "default", "su": "longrope"}  # multimodal positions with 
 BLOCKS = ("rope_parameters", "rope_scaling")  # the second is the name before transformers 5
 BASES = ("rope_theta", "global_rope_theta", "rotary_emb_base")
 LOCAL_BASES = ("rope_local_base_freq", "local_rope_theta", "swa_rope_theta")  # Gemma 3's, ModernBERT's, MiMo's
-SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction")
+PARTIAL_FACTORS = ("partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_emb_fraction")
 HEAD_DIMS = ("head_dim", "attention_head_dim", "kv_channels")
 WIDTHS, HEADS = ("hidden_size", "n_embd"), ("num_attention_heads", "n_head")
 HEAD_DIM_OF = {"full_attention": "global_head_dim", "sliding_attention": "swa_head_dim"}  # Gemma 4's and MiMo's
@@ -46,7 +46,7 @@ OTHERS = (  # keys that speak of the rotation and are checked below, or change n
     *("rotary_dim", "qk_rope_head_dim", "qk_nope_head_dim", "rotary", "alibi", "use_mrope", "rotary_emb_interleaved"),
     *("rope_interleave", "rope_interleaved", "no_rope_layers", "no_rope_layer_interval"),
 )
-KNOWN = {*BLOCKS, *BASES, *LOCAL_BASES, *SHARES, *OTHERS}
+KNOWN = {*BLOCKS, *BASES, *LOCAL_BASES, *PARTIAL_FACTORS, *OTHERS}
 WORDS = {"rope", "nope", "rotary", "rotate", "rotation", "theta", "partial", "alibi", "ntk", "yarn"}  # parts of a key
 NAMES = {  # whole keys
     *("factor", "base", "freq_base", "freq_scale", "base_freq", "base_frequency"),
@@ -131,13 +131,13 @@ def frequencies_from_config(
         raise ValueError(f"layer_type is {layer_type!r}; for this model it must be {known}{why}")
     rope = layers[layer_type]
     kind = _rope_type(rope)
-    share = check_number(
-        _agreed(rope, config, SHARES, layer_type, default=1.0), "partial_rotary_factor", at_least=0, at_most=1
+    partial_factor = check_number(
+        _agreed(rope, config, PARTIAL_FACTORS, layer_type, default=1.0), "partial_rotary_factor", at_least=0, at_most=1
     )
-    rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else share)
+    rotary_dim = _rotary_dim(config, layer_type, 1.0 if kind == "proportional" else partial_factor)
     base = check_number(_agreed(rope, config, BASES, layer_type), "rope_theta", above=1)
     _check_sections(rope.get("mrope_section"), rotary_dim)
-    return _scaled(kind, rotary_dim, base, share, rope | _lengths(kind, config, rope, seq_len, layer_type))
+    return _scaled(kind, rotary_dim, base, partial_factor, rope | _lengths(kind, config, rope, seq_len, layer_type))
 
 
 # -- What is refused ---------------------------------------------------------------------------------------------------
@@ -229,9 +229,9 @@ def _missing(config: dict) -> list[str]:
     if model_type in DEFAULTS:
         return []
     sizes = {*HEAD_DIMS, "qk_rope_head_dim"}
-    shares = {*SHARES, "rotary_dim", "qk_rope_head_dim"}
-    lacks_share = any(not shares & {*config, *entry} for entry in entries.values())
-    lacks = {"rope_theta": lacks_base, "head_dim": not sizes & {*config}, "partial_rotary_factor": lacks_share}
+    partial_keys = {*PARTIAL_FACTORS, "rotary_dim", "qk_rope_head_dim"}
+    lacks_partial_factor = any(not partial_keys & {*config, *entry} for entry in entries.values())
+    lacks = {"rope_theta": lacks_base, "head_dim": not sizes & {*config}, "partial_rotary_factor": lacks_partial_factor}
     return [name for name, lacking in lacks.items() if lacking]
 
 
@@ -276,7 +276,7 @@ def _layers(config: dict) -> dict[str | None, dict[str, Any]]:
         entry = {name: usual[name] for name in ("rope_theta", "partial_rotary_factor") if name in usual}
         if base is not None or _one_of(block, *BASES) is not None:
             entry.pop("rope_theta", None)
-        if _one_of(config | block, *SHARES) is not None or "rotary_dim" in config:
+        if _one_of(config | block, *PARTIAL_FACTORS) is not None or "rotary_dim" in config:
             entry.pop("partial_rotary_factor", None)
         return {None: entry | block}
     known = _entries(usual["rope_parameters"])
@@ -307,8 +307,8 @@ def _nested(config: dict, block: dict, entries: dict[str, dict], usual: dict) ->
         raise ValueError(f"rope_parameters has {loose} beside its entries for layers; put it into each that it is for")
     recorded = _entries(usual.get("rope_parameters", {}))
     for name, entry in entries.items():
-        has_share = {*SHARES, "rotary_dim"} & {*config, *entry}
-        if not has_share and recorded.get(name, usual).get("partial_rotary_factor", 1.0) != 1.0:
+        has_partial_factor = {*PARTIAL_FACTORS, "rotary_dim"} & {*config, *entry}
+        if not has_partial_factor and recorded.get(name, usual).get("partial_rotary_factor", 1.0) != 1.0:
             raise ValueError(f"the entry of {name} has no partial_rotary_factor: does the whole head turn?")
         if _one_of(config | shared | entry, *BASES) is None:
             raise ValueError(f"config has no rope_theta for {name}: do these layers rotate?")
@@ -344,7 +344,7 @@ def _rope_type(rope: dict) -> str:
 # -- Sizes -------------------------------------------------------------------------------------------------------------
 
 
-def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
+def _rotary_dim(config: dict, layer_type: str | None, partial_factor: float) -> int:
     """How many dimensions of a head turn."""
     usual = DEFAULTS.get(config.get("model_type")) or {}
     own = config.get("qk_rope_head_dim", usual.get("qk_rope_head_dim"))
@@ -353,19 +353,21 @@ def _rotary_dim(config: dict, layer_type: str | None, share: float) -> int:
     if "qk_nope_head_dim" in config:
         raise ValueError("config has qk_nope_head_dim, and no qk_rope_head_dim: how many dimensions turn?")
     head_dim = _head_dim(config, layer_type, usual)
-    by_share = int(head_dim * share)
+    from_head = int(head_dim * partial_factor)
     rotary_dim = config.get("rotary_dim", usual.get("rotary_dim"))
-    if "rotary_dim" in usual.get("ignores", ()) and rotary_dim not in (None, by_share):
+    if "rotary_dim" in usual.get("ignores", ()) and rotary_dim not in (None, from_head):
         raise ValueError(
-            f"rotary_dim is {rotary_dim}, and the class of {_model(config)} does not read it: it takes {by_share}. "
+            f"rotary_dim is {rotary_dim}, and the class of {_model(config)} does not read it: it takes {from_head}. "
             "Which is meant? partial_rotary_factor, which it reads, says it"
         )
     if rotary_dim is None:
-        return check_dim(by_share, "rotary_dim (head_dim times partial_rotary_factor)")
-    contradicts = rotary_dim != by_share and (share != 1 or {*SHARES} & {*config})
+        return check_dim(from_head, "rotary_dim (head_dim times partial_rotary_factor)")
+    contradicts = rotary_dim != from_head and (partial_factor != 1 or {*PARTIAL_FACTORS} & {*config})
     rotary_dim = check_dim(rotary_dim, "rotary_dim")
     if rotary_dim > head_dim or contradicts:
-        raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
+        raise ValueError(
+            f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {partial_factor}"
+        )
     return rotary_dim
 
 
@@ -447,7 +449,9 @@ def _lengths(kind: str, config: dict, rope: dict, seq_len: int | None, layer_typ
 # -- The frequencies ---------------------------------------------------------------------------------------------------
 
 
-def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[str, Any]) -> tuple[Tensor, float]:
+def _scaled(
+    kind: str, rotary_dim: int, base: float, partial_factor: float, rope: dict[str, Any]
+) -> tuple[Tensor, float]:
     """The inverse frequencies and the attention factor of one rope_type, whose keys are there."""
     factor = check_number(rope.get("factor", 1.0), "factor", above=0)
     trained = {"original_max_position_embeddings": rope.get("original_max_position_embeddings")}
@@ -463,7 +467,8 @@ def _scaled(kind: str, rotary_dim: int, base: float, share: float, rope: dict[st
             parts = {"beta_fast": rope["high_freq_factor"], "beta_slow": rope["low_freq_factor"]}
             return scaling.ntk_by_parts_scaling(rotary_dim, factor=factor, base=base, **parts, **trained), 1.0
         case "proportional":
-            return scaling.proportional_scaling(rotary_dim, partial_rotary_factor=share, base=base) / factor, 1.0
+            inv_freq = scaling.proportional_scaling(rotary_dim, partial_rotary_factor=partial_factor, base=base)
+            return inv_freq / factor, 1.0
         case "yarn":
             ramp = {name: rope[name] for name in YARN if name in rope}
             scales = {name: rope[name] for name in MSCALES if all(map(rope.get, MSCALES))}  # one alone is not used

@@ -30,7 +30,7 @@ def right(q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def wrong(
     q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, *,
     features: Change = elu_plus_one, sides: str = "qk", sign: int = 1, interleaved: bool = True, early: bool = False,
-    everywhere: bool = False, seen: Change = Tensor.tril, seen_below: Change = Tensor.tril, divided: str = "by sums",
+    everywhere: bool = False, mask: Change = Tensor.tril, mask_below: Change = Tensor.tril, divided: str = "by sums",
 ) -> Tensor:  # fmt: skip
     """The same as tables of all weights; every keyword is a mistake."""
     turned = partial(apply_rotary_emb, cos=cos, sin=sign * sin, interleaved=interleaved)
@@ -39,11 +39,11 @@ def wrong(
     above = [turn if side in sides else still for side, turn, still in zip("qk", above, below, strict=True)]
     weights = above[0] @ above[1].mT
     if divided == "by a softmax":
-        later = seen(torch.ones_like(weights)) == 0
+        later = mask(torch.ones_like(weights)) == 0
         return weights.masked_fill(later, -torch.inf).softmax(-1) @ v
-    sums = seen_below(weights if everywhere else below[0] @ below[1].mT).sum(-1, keepdim=True)
+    sums = mask_below(weights if everywhere else below[0] @ below[1].mT).sum(-1, keepdim=True)
     divisor = {"by sums": sums, "by words": torch.arange(1, len(v) + 1)[:, None], "not": 1}[divided]
-    return seen(weights) @ v / divisor
+    return mask(weights) @ v / divisor
 
 
 def case(words: int, dim: int, value_dim: int, start: int) -> tuple[Tensor, ...]:
@@ -60,11 +60,11 @@ exercise = Exercise(
     cases=[case(1, 2, 1, 0), case(2, 2, 1, 0), case(3, 4, 2, 5), case(12, 8, 3, 0)],
     mistakes={
         f"Words see what comes later, above the line and below it. {CAUSAL}":
-            partial(wrong, seen=Tensor.clone, seen_below=Tensor.clone),
+            partial(wrong, mask=Tensor.clone, mask_below=Tensor.clone),
         f"Above the line a word sees what came before it, below the line the whole text. {CAUSAL}":
-            partial(wrong, seen_below=Tensor.clone),
+            partial(wrong, mask_below=Tensor.clone),
         f"Each word sees itself and what comes later: the mask is the wrong way round. {CAUSAL}":
-            partial(wrong, seen=Tensor.triu, seen_below=Tensor.triu),
+            partial(wrong, mask=Tensor.triu, mask_below=Tensor.triu),
         f"You rotate first and take features afterwards, so that weights do not see the distance alone. {ORDER}":
             partial(wrong, early=True, everywhere=True),
         f"Above the line you take features of what is turned already. {ORDER}":

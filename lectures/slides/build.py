@@ -144,7 +144,7 @@ def pieces(text: str) -> str:
     found = []
     for name in sorted(set(re.findall(r'data-piece="(\w+)"', text))):
         page = (PAGES / "pieces" / f"{name}.html").read_text(encoding="utf-8")
-        style = (PAGES / "_static" / "alone.css").read_text(encoding="utf-8")
+        style = (PAGES / "_static" / "piece_page.css").read_text(encoding="utf-8")
         page = re.sub(r'<link rel="icon".*?>|<a class="back".*?</a>', "", page)
         page = re.sub(r'<link rel="stylesheet".*?>', lambda _, style=style: f"<style>{style}</style>", page)
         found.append(f'<template data-name="{name}">{html.escape(page)}</template>\n')
