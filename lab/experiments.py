@@ -8,6 +8,7 @@ import io
 import json
 import pkgutil
 import platform
+import re
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
@@ -460,12 +461,12 @@ def runs_of(name: str) -> list[dict]:
     return json.loads(pkgutil.get_data(lab.__name__, f"trained/{name}.json"))["runs"]
 
 
-def run(name: str) -> None:
+def run(name: str, runs: Runs, folder: Path = RESULTS) -> None:
     """Do what is not done yet of an experiment, and keep each run as soon as it is finished."""
-    path = RESULTS / f"{name}.json"
+    path = folder / f"{name}.json"
     known = json.loads(path.read_text()) if path.exists() else {"runs": []}
     settings_now = []
-    for settings, measure in EXPERIMENTS[name][0]():
+    for settings, measure in runs:
         settings_now.append(settings)
         if any(entry["settings"] == settings for entry in known["runs"]):
             continue
@@ -474,11 +475,18 @@ def run(name: str) -> None:
         minutes = round((time.perf_counter() - begin) / 60, 2)
         known["runs"].append({"settings": settings, "minutes": minutes, **found})
         known["versions"] = {"python": platform.python_version(), "torch": torch.__version__}
-        _replace(path, (json.dumps(known, indent=1) + "\n").encode())
+        _replace(path, as_text(known))
         print(name, settings, found.get("by_position", found.get("accuracy", "")), f"{minutes} minutes", flush=True)
     kept = [entry for entry in known["runs"] if entry["settings"] in settings_now]
     known["runs"] = sorted(kept, key=lambda entry: settings_now.index(entry["settings"]))
-    _replace(path, (json.dumps(known, indent=1) + "\n").encode())
+    _replace(path, as_text(known))
+
+
+def as_text(found: dict | list) -> bytes:
+    """JSON to be read and compared: a line for each entry, lists of numbers or words on one line."""
+    inner = re.compile(r"\[[^][{}]*\]")
+    text = inner.sub(lambda part: re.sub(r"\s*\n\s*", " ", part[0]), json.dumps(found, indent=1))
+    return (text.replace("[ ", "[").replace(" ]", "]") + "\n").encode()
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 def requirements():
     lines = [
         line
-        for name in ("requirements-book.txt", "requirements.txt")
+        for name in ("requirements-book.txt", "requirements.txt", "requirements-model.txt")
         for line in (ROOT / name).read_text().splitlines()
     ]
     return [line.split("#")[0].strip() for line in lines if line and line[0] not in "#-"]
@@ -125,7 +125,7 @@ def test_workflow_runs_library_and_chapters_with_old_new_and_colabs_versions():
     assert legs == ["", "torch numpy", "-c constraints-colab.txt"]
     for versions in legs:
         done = planned("versions", *([f"VERSIONS={versions}"] if versions else []))
-        assert f"{versions or 'torch==2.5'} torch numpy sympy matplotlib tqdm" in done
+        assert f"{versions or 'torch==2.5'} torch numpy sympy matplotlib tqdm PyYAML" in done
         assert "--doctest-modules rope_lib tests/library" in done
         assert "--nbval-lax chapters/*.ipynb" in done
     named = re.findall(r"^([\w-]+)==", (ROOT / "constraints-colab.txt").read_text(), re.MULTILINE)

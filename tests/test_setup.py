@@ -65,7 +65,8 @@ def test_the_last_words_of_pip_are_shown_whole(said, cause, tmp_path):
 
 def copy(folder: Path) -> Path:
     """All that a set-up reads, and the Makefile."""
-    for name in (*setup.READ["test"], "package.json", "package-lock.json", "Makefile", "tools/setup.py"):
+    lists = (*setup.READ["test"], *setup.READ["model"])
+    for name in (*lists, "package.json", "package-lock.json", "Makefile", "tools/setup.py"):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())

@@ -37,6 +37,7 @@ from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLRotaryEmbeddin
 from transformers.models.t5.modeling_t5 import T5Attention
 
 from lab.configs import CONFIGS
+from lab.experiments import as_text
 
 OF_THE_ROTATION = re.compile(  # what is kept of a configuration that transformers writes
     "^model_type$|rope|rotary|head_dim|^hidden_size$|num_attention_heads|position_embeddings|n_embd|n_head|n_positions|"
@@ -353,19 +354,11 @@ def digits(numbers: torch.Tensor, count: int) -> list[float]:
     return [float(f"{x:.{count}g}") for x in numbers.tolist()]
 
 
-def write(name: str, recorded: dict, indent: int | None) -> None:
-    """Lists of numbers or words on one line each."""
-    text = json.dumps(recorded, indent=indent)
-    inner = re.compile(r"\[[^][{}]*\]")
-    text = inner.sub(lambda found: re.sub(r"\s*\n\s*", " ", found[0]).replace("[ ", "[").replace(" ]", "]"), text)
-    (DATA / name).write_text(text + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
-    write("transformers_configs.json", record_configs(), 1)
-    write("transformers_rope.json", record_rope(), 1)
-    write("transformers_relative.json", record_relative(), None)
+    (DATA / "transformers_configs.json").write_bytes(as_text(record_configs()))
+    (DATA / "transformers_rope.json").write_bytes(as_text(record_rope()))
+    (DATA / "transformers_relative.json").write_bytes(as_text(record_relative()))
     defaults = record_defaults()
     MODULE.write_text(defaults_as_module(defaults), encoding="utf-8")
-    write("transformers_files.json", record_files(defaults), 1)
+    (DATA / "transformers_files.json").write_bytes(as_text(record_files(defaults)))

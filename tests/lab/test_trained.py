@@ -110,7 +110,7 @@ def test_the_shipped_model_still_says_what_is_stored():
     assert (ROOT / "lab" / "trained" / "model.npz").stat().st_size < 1_500_000
 
 
-def test_finished_runs_are_kept_when_one_fails(tmp_path, monkeypatch, capsys):
+def test_finished_runs_are_kept_when_one_fails(tmp_path, capsys):
     done = []
 
     def measure(number):
@@ -124,11 +124,9 @@ def test_finished_runs_are_kept_when_one_fails(tmp_path, monkeypatch, capsys):
         for number in range(4):
             yield {"number": number}, lambda number=number: measure(number)
 
-    monkeypatch.setattr(experiments, "RESULTS", tmp_path)
-    monkeypatch.setitem(EXPERIMENTS, "short", (runs, 1))
     with pytest.raises(KeyboardInterrupt):
-        experiments.run("short")
-    experiments.run("short")
+        experiments.run("short", runs(), tmp_path)
+    experiments.run("short", runs(), tmp_path)
     assert done == [0, 1, "broken", 2, 3]
     stored = json.loads((tmp_path / "short.json").read_text())
     assert [run["accuracy"] for run in stored["runs"]] == [0, 1, 2, 3]
