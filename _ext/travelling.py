@@ -16,8 +16,10 @@ ROOT = Path(__file__).parent.parent
 READ = {  # modules that read files, and which: data, and whose it is; the script of pieces
     "lab/results.py": "lab/results/*.json",
     "lab/experiments.py": "lab/trained/*.[jmn]*",  # json, npz, and the notice in md
+    "lab/opened.py": "lab/published_models/[gst]*",  # what was found, and the texts
     "figures/interactive.py": "figures/piece.js",
 }
+WEIGHTS = "gguf"  # reads them; a cell of the notebook installs both
 
 
 def imports_of(notebook: dict) -> ModuleFinder:
@@ -60,11 +62,15 @@ def travelling_cell(notebook: dict) -> dict:
         for name, content in files_of(finder).items():
             info = zipfile.ZipInfo(name)  # a fixed date: the same bytes in each build
             archive.writestr(info, content, zipfile.ZIP_DEFLATED, compresslevel=9)
-    gpu = "; with one, it measures its times there" if measures_time(notebook) else ""
+    needed, gpu = packages_needed(finder), "; with one, it measures its times there" if measures_time(notebook) else ""
+    network = "It needs no network and no GPU"
+    if WEIGHTS in needed:
+        needed.remove(WEIGHTS)
+        network = "It fetches the weights of a model where they are not installed, and needs no GPU"
     lines = [
         "# The code of the book travels in this cell, zipped (MIT). Nothing that is installed is changed:",
         "# Python imports the book's modules from a folder that goes when the session ends.",
-        f"# The notebook needs {', '.join(packages_needed(finder))}. It needs no network and no GPU{gpu}.",
+        f"# The notebook needs {', '.join(needed)}. {network}{gpu}.",
         "import base64, pathlib, sys, tempfile",
         "",
         "book_folder = tempfile.TemporaryDirectory()",

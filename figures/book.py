@@ -16,7 +16,8 @@ CHAPTERS = {  # title, the question that the chapter answers, and what leads to 
     "8": ("Linear\nattention", "What without\nthe softmax?", "longer texts"),
     "9": ("Beyond the\ntraining length", "What if the text\nis longer?", "train\nand see"),
     "10": ("Does it\nwork?", "What do trained\nmodels say?", "look at\nothers' numbers"),
-    "11": ("Reading the\nevidence", "What do the\npapers show?", ""),
+    "11": ("Reading the\nevidence", "What do the\npapers show?", "open\na real one"),
+    "12": ("A published\nmodel", "Does it hold\nin a real one?", ""),
 }
 SUMMIT = ("4", "5")  # the chapters that derive the rotation
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 
 from figures.hero import DARK, LIGHT
-from lab import published
+from lab import opened, published
 from lab.experiments import rescued
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
@@ -183,6 +183,14 @@ def three_cases() -> str:
         ]
         parts += [shape(f"{look} f", square(x - 5, y - 5, 10))]
     return "".join(parts)
+
+
+@chapter(12)
+def band() -> str:
+    """The energy of 32 pairs in a published model: a few of the slow ones have most of it."""
+    energy = opened.stored("energies")["mean"]
+    bars = "".join(f"M{12 + 4.3 * i:.1f} 66v{-320 * share:.1f}" for i, share in enumerate(energy))
+    return shape("t", "M8 66H152") + shape("q", bars)
 
 
 def files() -> dict[str, bytes]:

@@ -1,8 +1,12 @@
 """Run experiments: python -m lab --list, python -m lab order encodings ..."""
 
 import argparse
+from pathlib import Path
 
-from lab.experiments import EXPERIMENTS, run
+from lab import experiments, opened
+
+FOLDERS = {"smollm2": Path(opened.__file__).parent / "published_models"}
+EXPERIMENTS = experiments.EXPERIMENTS | {"smollm2": (opened.opened, 120)}
 
 
 def main() -> None:
@@ -16,7 +20,7 @@ def main() -> None:
             takes = f"{minutes} minutes" if minutes else "on a GPU"
             print(f"{name:15} {takes:>10}  {runs.__doc__}")
     for name in options.experiments:
-        run(name)
+        experiments.run(name, EXPERIMENTS[name][0](), FOLDERS.get(name, experiments.RESULTS))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 
 NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if path.stem[0].isdigit()]  # the others are single pages, without exercises
-MEASURES = ("10_does_it_work", "11_reading_the_evidence")  # models and published numbers: nothing to prove
+MEASURES = ("10_does_it_work", "11_reading_the_evidence", "12_a_published_model")  # nothing to prove
 DEFINES = ("rope_in_five_minutes",)  # its functions are there to be copied
 TAGS = {"hide-cell", "hide-input", "nbval-ignore-output", "predict"}
 KEYS = {"tags", "mystnb", "jupyter", "break", "covers", "corrects"}

@@ -79,6 +79,7 @@ READERS = {
     "01_why_position": "equivariant; causal mask order; bag of words",
     "05_rotation_matrix": "commuting rotations; block diagonal; orthogonal",
     "11_reading_the_evidence": "standard error; BLEU",
+    "12_a_published_model": "SmolLM2; attention sink; first token; Paris; quantized keys",
     "teach_it": "slides; homework; exam; lecture",
     "run_it": "Colab; ROPE_DEVICE; install the library",
 }

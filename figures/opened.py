@@ -1,0 +1,181 @@
+"""Figures of the chapter on a published model: all from stored results."""
+
+from itertools import product
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label
+from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_phone, panels, sheet, styled
+from lab.opened import EDGES, stored
+
+KINDS = {"this book's words": (BLUE, "o"), "documentation of Python": (VERMILLION, "^")}
+ONE_TURN = 19.9  # between pairs 19 and 20: what would make one turn in 8,192 tokens
+
+
+@styled
+def draw_prices() -> Figure:
+    """What each mistake costs: a mark for each of sixteen stretches of text."""
+    found = stored("break it")["losses"]
+    right = np.array(found.pop("right"))
+    figure = sheet(3.9, 4.9)
+    ax = figure.subplots()
+    order = sorted(found, key=lambda name: np.mean(found[name]))
+    for row, name in enumerate(order):
+        prices = (np.array(found[name]) - right).reshape(2, -1)
+        for shift, values, (kind, (colour, marker)) in zip((0.16, -0.16), prices, KINDS.items(), strict=True):
+            heights = np.full(len(values), row + shift)
+            named = None if row else kind
+            ax.plot(values, heights, marker, color=colour, markersize=3.5, markerfacecolor="none", label=named)
+    ax.set_yticks(range(len(order)), [wrapped(name) if on_phone() else name for name in order])
+    ax.set(xlabel="price (nats per token)", xlim=(-0.1, None))
+    figure.legend(loc="outside upper center", ncols=2, columnspacing=0.8, handletextpad=0.3)
+    return figure
+
+
+def wrapped(name: str) -> str:
+    """A long name on two lines."""
+    head, space, tail = name.partition(" in bfloat16")
+    return f"{head}\n{space[1:]}{tail}" if space else name
+
+
+@styled
+def draw_pairs_in_use() -> Figure:
+    """Energy by pair, with the band that was predicted; and what it costs to stop the pairs from p on."""
+    figure = sheet(2.8, 5.4)
+    left, right = panels(figure, 2)
+    left.axvspan(20.5, 23.5, color="0.5", alpha=0.2, linewidth=0)
+    left.bar(range(32), stored("energies")["mean"], color=BLUE)
+    left.set(xlabel="pair $i$; shaded: predicted", ylabel="share of the energy")
+    found = stored("which pairs")
+    for n, colour, marker in (("384", GREEN, "o"), ("4096", VERMILLION, "^")):
+        whole = np.array(found[n]["as it is"])
+        cut = {int(name.split()[2]): np.array(x) - whole for name, x in found[n].items() if name.startswith("none")}
+        places = sorted(cut)
+        right.plot(
+            places,
+            [cut[p].mean() for p in places],
+            marker=marker,
+            color=colour,
+            markersize=4,
+            label=f"{int(n):,} tokens",
+        )
+        right.vlines(
+            places, [cut[p].min() for p in places], [cut[p].max() for p in places], color=colour, linewidth=0.8
+        )
+    right.axhline(0, color="0.5", linewidth=0.8)
+    right.set(xlabel="pairs from here on stand still", ylabel="price (nats per token)")
+    right.legend()
+    return figure
+
+
+@styled
+def draw_score_curves() -> Figure:
+    """Mean scores by distance in six heads, as measured, and from the two mean vectors alone."""
+    found = stored("scores by distance")
+    figure = sheet(3.6, 5.6)
+    axes = figure.subplots(*((3, 2) if on_phone() else (2, 3)))
+    for ax, (name, curves) in zip(axes.flat, found["heads"].items(), strict=True):
+        ax.plot(found["distances"], curves["mean"], color=BLUE, linewidth=3.5, alpha=0.5, label="measured")
+        ax.plot(found["distances"], curves["predicted"], color="black", linewidth=1, label="from two means")
+        ax.set_title(name)
+    axes[0, 0].legend()
+    for ax in axes[-1]:
+        ax.set_xlabel("distance (tokens)")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("mean score")
+    return figure
+
+
+@styled
+def draw_reach() -> Figure:
+    """The loss of a second half that was moved away, by the gap."""
+    found = stored("reach")
+    figure = sheet(2.9)
+    ax = figure.subplots()
+    gaps = [int(gap) for gap in found["by_gap"] if int(gap) <= 15_000]
+    halves = np.array([found["by_gap"][str(gap)] for gap in gaps]).reshape(len(gaps), 2, -1)
+    alone = np.array(found["second half alone"]).reshape(2, -1).mean(-1)
+    for i, (kind, (colour, marker)) in enumerate(KINDS.items()):
+        ax.plot(gaps, halves[:, i].mean(-1), color=colour, marker=marker, markersize=4, label=kind)
+        ax.vlines(gaps, halves[:, i].min(-1), halves[:, i].max(-1), color=colour, linewidth=0.8)
+        ax.axhline(alone[i], color=colour, linestyle=":", linewidth=1)
+    ax.axvline(8192, color="0.5", linewidth=0.8)
+    ax.annotate("8,192", (8192, 2.0), xytext=(4, 0), textcoords="offset points", color="0.5")
+    ax.set(xlabel="gap (tokens); dotted: the second half alone", ylabel="loss (nats per token)")
+    ax.legend(loc="upper left")
+    return figure
+
+
+@styled
+def draw_rescue_map() -> Figure:
+    """How much of a far copy is found when the pairs from p on are slowed by a factor."""
+    found = stored("map of rescue")
+    copy, factors = np.array(found["copy"]), found["factors"]
+    figure = sheet(2.7, 2.6)
+    ax = figure.subplots()
+    picture = ax.imshow(copy.max() - copy, cmap=MAP, vmin=0, aspect="auto")
+    ax.axvline(ONE_TURN, color="black", linewidth=1)
+    frame(ax)
+    ax.set_xticks(range(0, 33, 4))
+    ax.set_yticks(range(len(factors)), [f"{factor:g}" for factor in factors])
+    ax.set(xlabel="slowed: pair $p$ and all slower ones", ylabel="factor")
+    bar = figure.colorbar(picture, ax=ax, label="loss (nats)" if on_phone() else "loss of the copy (nats)")
+    bar.set_ticks(copy.max() - np.array([12, 10, 8, 6, 4]), labels=["12", "10", "8", "6", "4"])
+    return figure
+
+
+WAYS = {"as it is": ("black", "-"), "linear": (OTHER, ":"), "NTK-aware": (VERMILLION, "--"),
+        "by parts": (BLUE, "-."), "pairs 20 to 31": (BLUE, ":")}  # fmt: skip
+
+
+@styled
+def draw_long_text() -> Figure:
+    """The loss by position in texts of 16,384 tokens, both kinds, in six ways."""
+    figure = sheet(3.4, 6.6)
+    places = range(len(EDGES) - 1)
+    ends = [f"{edge // 1024}k" if edge >= 1024 else f"{edge}" for edge in EDGES[1:]]
+    for ax, kind, name in zip(panels(figure, 2, sharey=True), ("book", "python"), KINDS, strict=True):
+        for way, (colour, dash) in WAYS.items():
+            losses = np.mean(stored("long text", kind=kind, way=way)["by_position"], axis=1)
+            ax.plot(places, losses, color=colour, linestyle=dash, marker="o", markersize=3, label=way)
+        kept = np.mean(stored("long window", kind=kind)["window and first token"], axis=1)
+        ax.plot(places, kept, color=GREEN, marker="o", markersize=3, label="window and first token")
+        ax.axvspan(-0.4, 4.5, color="0.5", alpha=0.12, linewidth=0)
+        ax.set_xticks(places, ends)
+        ax.set(title=name, xlabel="position (tokens), up to; shaded: trained")
+    figure.axes[0].set_ylabel("loss (nats per token)")
+    figure.axes[0].legend(loc="upper left", bbox_to_anchor=(0.0, 0.9))
+    return figure
+
+
+def explore_rescue() -> Piece:
+    """Slow the pairs from p on: what a copy 15,000 tokens away costs, and a text near by."""
+    found = stored("map of rescue")
+    copy, near, factors = np.array(found["copy"]), np.array(found["near"]), found["factors"]
+    states = {}
+    for (i, factor), p in product(enumerate(factors), range(33)):
+        lines = "".join(f"M{12 + 9 * q:.0f} 200V{200 - 110 * (1 if q < p else 1 / factor):.0f}" for q in range(32))
+        states[i, p] = {
+            "pairs": {"d": lines}, "factor": {"text": f"{factor:g}"},
+            "copy": {"text": f"{copy[i, p]:.1f}"}, "near": {"text": f"{near[i, p] - near[0, 0]:+.2f}"},
+            "which": {"text": "no pair" if p == 32 else f"pairs {p} to 31" if p < 31 else "pair 31"},
+            "mark": {"cx": f"{20 + 20 * copy[i, p]:.0f}"},
+        }  # fmt: skip
+    svg = (
+        f'<path stroke="{QUERY_INK}" stroke-width="6" data-part="pairs"></path>'
+        '<path d="M8 200H300" stroke="currentColor"></path>'
+        + label(12, 216, "pair 0, fast")
+        + label(300, 216, "31, slow", anchor="end")
+        + '<path d="M20 262H300" stroke="currentColor"></path>'
+        + f'<circle data-part="mark" cy="262" r="8" fill="{KEY_INK}"></circle>'
+        + label(20, 288, "found")
+        + label(300, 288, "lost (14 nats)", anchor="end")
+    )
+    alt = "Bars for 32 pairs, shorter where a pair is slowed; below, a mark between found and lost for the far copy."
+    said = (
+        '<span data-part="which"></span>, <b data-part="factor"></b> times as slow: a word of the far copy costs '
+        '<b data-part="copy"></b> nats, a token of a text near by <b data-part="near"></b>.'
+    )
+    sliders = (("factor", tuple(f"{factor:g}" for factor in factors), 3), ("from pair", tuple(map(str, range(33))), 19))
+    return Piece("rescue", said, (View(alt, svg, (320, 296)),), sliders, states, buttons=(0,))
