@@ -19,7 +19,6 @@ READ = {  # modules that read files, and which: data, and whose it is; the scrip
     "lab/opened.py": "lab/published_models/[gst]*",  # what was found, and the texts
     "figures/interactive.py": "figures/piece.js",
 }
-WEIGHTS = "gguf"  # reads them; a cell of the notebook installs both
 
 
 def imports_of(notebook: dict) -> ModuleFinder:
@@ -36,7 +35,7 @@ def imports_of(notebook: dict) -> ModuleFinder:
 def packages_needed(finder: ModuleFinder) -> list[str]:
     """What has to be installed, beside the notebook's own IPython."""
     found, missing = ({name.split(".")[0] for name in names} for names in (finder.modules, finder.badmodules))
-    return sorted(missing - found - sys.stdlib_module_names - {"IPython"})
+    return sorted(missing - found - sys.stdlib_module_names - {"IPython", "gguf"})  # what reads weights: see there
 
 
 def files_of(finder: ModuleFinder) -> dict[str, bytes]:
@@ -64,8 +63,7 @@ def travelling_cell(notebook: dict) -> dict:
             archive.writestr(info, content, zipfile.ZIP_DEFLATED, compresslevel=9)
     needed, gpu = packages_needed(finder), "; with one, it measures its times there" if measures_time(notebook) else ""
     network = "It needs no network and no GPU"
-    if WEIGHTS in needed:
-        needed.remove(WEIGHTS)
+    if any("INSTALL" in "".join(cell["source"]) for cell in notebook["cells"]):
         network = "It fetches the weights of a model where they are not installed, and needs no GPU"
     lines = [
         "# The code of the book travels in this cell, zipped (MIT). Nothing that is installed is changed:",

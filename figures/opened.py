@@ -74,11 +74,12 @@ def draw_score_curves() -> Figure:
     """Mean scores by distance in six heads, as measured, and from the two mean vectors alone."""
     found = stored("scores by distance")
     figure = sheet(3.6, 5.6)
-    axes = figure.subplots(*((3, 2) if on_phone() else (2, 3)))
+    axes = figure.subplots(*((3, 2) if on_phone() else (2, 3)), sharex=True)
     for ax, (name, curves) in zip(axes.flat, found["heads"].items(), strict=True):
         ax.plot(found["distances"], curves["mean"], color=BLUE, linewidth=3.5, alpha=0.5, label="measured")
         ax.plot(found["distances"], curves["predicted"], color="black", linewidth=1, label="from two means")
-        ax.set_title(name)
+        ax.set_title(name.replace(", ", ",\n") if on_phone() else name)
+        ax.set_xticks([0, 200, 400])
     axes[0, 0].legend()
     for ax in axes[-1]:
         ax.set_xlabel("distance (tokens)")
@@ -155,24 +156,26 @@ def explore_rescue() -> Piece:
     copy, near, factors = np.array(found["copy"]), np.array(found["near"]), found["factors"]
     states = {}
     for (i, factor), p in product(enumerate(factors), range(33)):
-        lines = "".join(f"M{12 + 9 * q:.0f} 200V{200 - 110 * (1 if q < p else 1 / factor):.0f}" for q in range(32))
         states[i, p] = {
-            "pairs": {"d": lines}, "factor": {"text": f"{factor:g}"},
+            "pairs": {"d": f"M8 200V90H{8 + 9 * p}V{200 - 110 / factor:.0f}H296V200Z"},
+            "factor": {"text": f"{factor:g}"},
             "copy": {"text": f"{copy[i, p]:.1f}"}, "near": {"text": f"{near[i, p] - near[0, 0]:+.2f}"},
             "which": {"text": "no pair" if p == 32 else f"pairs {p} to 31" if p < 31 else "pair 31"},
             "mark": {"cx": f"{20 + 20 * copy[i, p]:.0f}"},
         }  # fmt: skip
     svg = (
-        f'<path stroke="{QUERY_INK}" stroke-width="6" data-part="pairs"></path>'
-        '<path d="M8 200H300" stroke="currentColor"></path>'
+        f'<path fill="{QUERY_INK}" data-part="pairs"></path><path d="M8 200H300" stroke="currentColor"></path>'
+        + label(8, 80, "speed, as a share of the usual")
         + label(12, 216, "pair 0, fast")
         + label(300, 216, "31, slow", anchor="end")
         + '<path d="M20 262H300" stroke="currentColor"></path>'
-        + f'<circle data-part="mark" cy="262" r="8" fill="{KEY_INK}"></circle>'
+        + f'<circle cy="262" r="8" fill="{KEY_INK}" data-part="mark"></circle>'
         + label(20, 288, "found")
         + label(300, 288, "lost (14 nats)", anchor="end")
     )
-    alt = "Bars for 32 pairs, shorter where a pair is slowed; below, a mark between found and lost for the far copy."
+    alt = (
+        "The speeds of 32 pairs as shares of the usual, lower from one on; below, the far copy between found and lost."
+    )
     said = (
         '<span data-part="which"></span>, <b data-part="factor"></b> times as slow: a word of the far copy costs '
         '<b data-part="copy"></b> nats, a token of a text near by <b data-part="near"></b>.'

@@ -23,6 +23,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 from tqdm import tqdm
@@ -32,6 +33,7 @@ import lab
 LIKELY = 20  # how many tokens the engine is asked for
 TIMEOUT = 300  # seconds for one answer
 STORED = Path(__file__).parent / "published_models" / "doctor.npz"
+WIDTH = 76  # of a report, in letters
 SAME = 0.03  # nats: nearer mistakes are not told apart
 NEAR = 0.5  # an engine that is farther than that from everything has something else
 RIGHT = "nothing"
@@ -204,14 +206,13 @@ def report(answers: list[Answer | None], table: Table) -> str:
     if mean[nearest] > NEAR:
         lines += ["", "None of the mistakes that this program knows explains it. Is it SmolLM2-135M-Instruct at all?"]
         return "\n".join(lines)
-    lines += ["", f"Found: {named(nearest)}.", CAUSES[nearest]]
-    lines.append(
-        f"How sure: nearer than the next in {nearer} prompts, farther in {len(given) - nearer - tied}, "
-        f"in {tied} the two say the same."
-    )
+    lines += ["", f"Found: {named(nearest)}.", fill(CAUSES[nearest], WIDTH)]
+    farther = len(given) - nearer - tied
+    lines.append(f"How sure: nearer than the next in {nearer} prompts, farther in {farther};")
+    lines.append(f"in {tied} the two say the same.")
     hidden = [*same, *(["a shift of all positions, which changes nothing"] if nearest == RIGHT else [])]
     if hidden:
-        lines.append(f"It cannot be told from: {'; '.join(hidden)}.")
+        lines.append(fill(f"It cannot be told from: {'; '.join(hidden)}.", WIDTH))
     if len(given) < len(answers):
         longest = max(len(table.prompts[p]) for p in given)
         lines.append(f"Nothing is said about texts of more than {longest:,} tokens, which it refused.")

@@ -280,7 +280,7 @@ def scores_by_distance() -> dict:
     measured = torch.stack([sums[layer] for layer in range(model().layers)]) / len(parts)
     q, k = (torch.stack([mean[layer] for layer in range(model().layers)]) / len(parts) for mean in (mean_q, mean_k))
     order = torch.randperm(32, generator=torch.Generator().manual_seed(0)).to(q.device)
-    own, shuffled = (of_means(q, k, *each) for each in (tables, tuple(table[:, order] for table in tables)))
+    own, shuffled = (of_means(q, k, *t) for t in (tables, tuple(table[:, order] for table in tables)))
     other = own.roll(1, dims=0)  # the same head of the layer before
     agreement = {
         name: rounded(correlation(measured[..., 1:], curve[..., 1:]), 3)
@@ -446,8 +446,8 @@ def map_of_rescue() -> dict:
     far, near = [], []
     for factor in FACTORS:
         speeds = [slowed(p, 32, factor) for p in range(33)]
-        far.append([round(copies(FAR, each, count=8).mean().item(), 3) for each in speeds])
-        near.append([round(losses(read, model().rotation(m, inv_freq=each)).mean().item(), 3) for each in speeds])
+        far.append([round(copies(FAR, changed, count=8).mean().item(), 3) for changed in speeds])
+        near.append([round(losses(read, model().rotation(m, inv_freq=changed)).mean().item(), 3) for changed in speeds])
     return {"factors": FACTORS, "copy": far, "near": near}
 
 
@@ -647,7 +647,7 @@ ALL = {
 
 
 def opened() -> Runs:
-    """The published model of chapter 12, in eleven experiments."""
+    """The published model of chapter 12: who looks back, which pairs turn to a purpose, how far it reaches, ..."""
     for name, measure in ALL.items():
         yield {"experiment": name}, lambda measure=measure: measure() | measured_on()
     for kind in KINDS:

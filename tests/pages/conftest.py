@@ -29,7 +29,7 @@ PAGES = [f"chapters/{name}.html" for name in (
     "in_practice", "claims", "papers", "models", "notation", "toolkit", "cost", "glossary", "theorems", "reference",
     "bibliography", "run_it", "teach_it", "source_map",
 )]  # fmt: skip
-WITHOUT_MATH = {"index", "models", "reference", "bibliography", "run_it", "teach_it"}
+WITHOUT_MATH = {"index", "models", "papers", "reference", "bibliography", "run_it", "teach_it"}
 CHAPTER = "chapters/04_rope_from_complex_numbers.html"
 
 
