@@ -159,7 +159,7 @@ def explore_rescue() -> Piece:
         states[i, p] = {
             "pairs": {"d": f"M8 200V90H{8 + 9 * p}V{200 - 110 / factor:.0f}H296V200Z"},
             "factor": {"text": f"{factor:g}"},
-            "copy": {"text": f"{copy[i, p]:.1f}"}, "near": {"text": f"{near[i, p] - near[0, 0]:+.2f}"},
+            "copy": {"text": f"{copy[i, p]:.1f}"}, "near": {"text": f"{round(near[i, p] - near[0, 0], 2) + 0.0:.2f}"},
             "which": {"text": "no pair" if p == 32 else f"pairs {p} to 31" if p < 31 else "pair 31"},
             "mark": {"cx": f"{20 + 20 * copy[i, p]:.0f}"},
         }  # fmt: skip
@@ -178,7 +178,7 @@ def explore_rescue() -> Piece:
     )
     said = (
         '<span data-part="which"></span>, <b data-part="factor"></b> times as slow: a word of the far copy costs '
-        '<b data-part="copy"></b> nats, a token of a text near by <b data-part="near"></b>.'
+        '<b data-part="copy"></b> nats, and a token of a text near by <b data-part="near"></b> more than usual.'
     )
     sliders = (("factor", tuple(f"{factor:g}" for factor in factors), 3), ("from pair", tuple(map(str, range(33))), 19))
     return Piece("rescue", said, (View(alt, svg, (320, 296)),), sliders, states, buttons=(0,))
