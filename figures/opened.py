@@ -82,7 +82,7 @@ def draw_score_curves() -> Figure:
         ax.set_xticks([0, 200, 400])
     axes[0, 0].legend()
     for ax in axes[-1]:
-        ax.set_xlabel("distance (tokens)")
+        ax.set_xlabel("distance" if on_phone() else "distance (tokens)")
     for ax in axes[:, 0]:
         ax.set_ylabel("mean score")
     return figure

@@ -14,6 +14,7 @@ at least the five likeliest tokens; null where it gave no answer.
 """
 
 import argparse
+import http.client
 import io
 import json
 import math
@@ -30,7 +31,7 @@ from tqdm import tqdm
 
 import lab
 
-LIKELY = 20  # how many tokens the engine is asked for
+LIKELY, FEWEST = 20, 5  # how many tokens the engine is asked for, and needed
 TIMEOUT = 300  # seconds for one answer
 STORED = Path(__file__).parent / "published_models" / "doctor.npz"
 WIDTH = 76  # of a report, in letters
@@ -108,7 +109,10 @@ def ask(address: str, prompt: list[int], words: dict[int, str]) -> Answer:
         Refused: it answered, with an error or without log-probabilities.
         ConnectionError: it did not answer.
     """
-    return read(completion(address, prompt, max_tokens=2, logprobs=LIKELY), words)
+    answer = read(completion(address, prompt, max_tokens=2, logprobs=LIKELY), words)
+    if trouble := wrong_with(answer):
+        raise Refused(trouble)
+    return answer
 
 
 def completion(address: str, prompt: list[int], **settings: int) -> dict:
@@ -121,7 +125,7 @@ def completion(address: str, prompt: list[int], **settings: int) -> dict:
             return json.load(answer)
     except urllib.error.HTTPError as error:
         raise Refused(f"{error.code}: {error.read(500).decode(errors='replace')}") from error
-    except (urllib.error.URLError, TimeoutError) as error:
+    except (urllib.error.URLError, TimeoutError, http.client.HTTPException) as error:
         raise ConnectionError(
             f"{url} does not answer ({getattr(error, 'reason', error)}): is the server up?"
         ) from error
@@ -155,9 +159,22 @@ def from_file(path: Path, table: Table) -> list[Answer | None]:
         raise ValueError(f"{path}: {error}; {form} {{number of a token: log-probability}}") from error
     if len(answers) != len(table.prompts):
         raise ValueError(f"{path} has {len(answers)} entries; {form}")
-    if any(x > 1e-3 for one in answers for place in one or () for x in place.values()):
-        raise ValueError(f"{path} has logarithms above 0: are these logits, or probabilities?")
+    for number, answer in enumerate(answers):
+        if trouble := wrong_with(answer or []):
+            raise ValueError(f"{path}, entry {number}: {trouble}")
     return answers
+
+
+def wrong_with(answer: Answer) -> str | None:
+    """Why an answer cannot be compared, in words."""
+    for likely in answer:
+        if len(likely) < FEWEST:
+            return f"{len(likely)} tokens are named; needed are the {FEWEST} likeliest at least"
+        if any(not math.isfinite(x) for x in likely.values()):
+            return f"{likely} are no finite numbers; needed are log-probabilities"
+        if max(likely.values()) > 1e-3:
+            return f"a logarithm is {max(likely.values())}, above 0: are these logits, or probabilities?"
+    return None
 
 
 # -- Comparing ---------------------------------------------------------------------------------------------------------
@@ -206,8 +223,10 @@ def report(answers: list[Answer | None], table: Table) -> str:
     if mean[nearest] > NEAR:
         lines += ["", "None of the mistakes that this program knows explains it. Is it SmolLM2-135M-Instruct at all?"]
         return "\n".join(lines)
-    lines += ["", f"Found: {named(nearest)}.", fill(CAUSES[nearest], WIDTH)]
     farther = len(given) - nearer - tied
+    if nearer <= farther:
+        return "\n".join([*lines, "", f"Not decided between {named(nearest)} and {named(second)}."])
+    lines += ["", f"Found: {named(nearest)}.", fill(CAUSES[nearest], WIDTH)]
     lines.append(f"How sure: nearer than the next in {nearer} prompts, farther in {farther};")
     lines.append(f"in {tied} the two say the same.")
     hidden = [*same, *(["a shift of all positions, which changes nothing"] if nearest == RIGHT else [])]
@@ -291,7 +310,11 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--context is {given.context}; the model was trained on texts of 64 to 8192 tokens")
     table = Table.stored()
     if given.prompts:
-        given.prompts.write_text(json.dumps(table.prompts) + "\n", encoding="utf-8")
+        try:
+            given.prompts.write_text(json.dumps(table.prompts) + "\n", encoding="utf-8")
+        except OSError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            return 2
         print(f"{len(table.prompts)} prompts are in {given.prompts}")
         return 0
     if not given.engine:
@@ -306,16 +329,21 @@ def main(arguments: list[str] | None = None) -> int:
                 except Refused as error:
                     answers.append(None)
                     refusals.setdefault(str(error), len(prompt))
-            shift = given.context and shift_report(*over_the_border(given.engine, given.context), given.context)
         else:
-            answers, shift = from_file(Path(given.engine), table), None
-    except (ConnectionError, ValueError, OSError, ImportError, Refused) as error:
+            answers = from_file(Path(given.engine), table)
+    except (ConnectionError, ValueError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
     for text, length in refusals.items():
         print(f"A prompt of {length:,} tokens was refused. {text}", file=sys.stderr)
     said = report(answers, table)
-    print(said + (f"\n\n{shift}" if shift else ""))
+    print(said)
+    if given.context:
+        try:
+            print("\n" + shift_report(*over_the_border(given.engine, given.context), given.context))
+        except (ConnectionError, ImportError, Refused, ValueError) as error:
+            print(f"Error: the context was not tried: {error}", file=sys.stderr)
+            return 2
     return 0 if f"Found: {named(RIGHT)}" in said else 1
 
 

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import math
 import threading
 
 import nbformat
@@ -24,6 +25,9 @@ EXPECTED = {
     "rows not reordered": "weights in the other order",
     "a context of 1,024": RIGHT,
 }
+
+
+FIVE = {str(token): -2.0 - token for token in range(1, 6)}
 
 
 def answers_of(mistake: str) -> list:
@@ -92,6 +96,19 @@ def test_another_model_is_none_of_them():
     assert "None of the mistakes that this program knows explains it" in report(answers, TABLE)
 
 
+def test_what_fits_two_mistakes_is_not_decided():
+    """Both say the same of what the engine named."""
+    first, second = (table_of(x) for x in (-0.5, -0.5))
+    table = Table([[1]], np.array([[[7], [9]]]), {RIGHT: first, "not rotated": second, "base 10,000": table_of(-3)}, {})
+    assert "It cannot be told from: not rotated" in report([[{7: -0.5}, {9: -0.5}]], table)
+    table.known["not rotated"] = table_of(-0.6)
+    assert "Not decided between " in report([[{7: -0.55}, {9: -0.55}]], table)
+
+
+def table_of(x):
+    return np.full((1, 2, 1), float(x))
+
+
 def test_a_distance_by_hand():
     table = Table([[1, 2]], np.array([[[7, 8], [9, -1]]]), {RIGHT: np.log([[[0.5, 0.25], [0.5, 1.0]]])}, {})
     [apart] = distances([[{7: np.log(0.5), 8: np.log(0.125)}, {9: np.log(0.25)}]], table)[RIGHT]
@@ -140,11 +157,13 @@ def server():
 def test_both_forms_of_an_answer(server):
     address, answer = server
     token, word = next(iter(TABLE.words.items()))
-    top = [{"id": token, "token": word, "logprob": -0.5}]
+    top = [{"id": token - i, "token": word, "logprob": -0.5 - i} for i in range(5)]
     answer["body"] = {"choices": [{"logprobs": {"content": [{"top_logprobs": top}] * 2}}]}
-    assert ask(address, [1], TABLE.words) == [{token: -0.5}] * 2
-    answer["body"] = {"choices": [{"logprobs": {"top_logprobs": [{word: -0.5, "unheard of": -3.0}]}}]}
-    assert ask(address + "/v1", [1], TABLE.words) == [{token: -0.5, -3: -3.0}]
+    assert ask(address, [1], TABLE.words) == [{token - i: -0.5 - i for i in range(5)}] * 2
+    answer["body"] = {
+        "choices": [{"logprobs": {"top_logprobs": [{word: -0.5, "A!": -3.0, "B!": -4.0, "C!": -5.0, "D!": -6.0}]}}]
+    }
+    assert ask(address + "/v1", [1], TABLE.words) == [{token: -0.5, -3: -3.0, -4: -4.0, -5: -5.0, -6: -6.0}]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +173,11 @@ def test_both_forms_of_an_answer(server):
         (200, b"<html>", "no JSON: "),
         (200, {"choices": [{"text": " Paris", "logprobs": None}]}, "there are no `logprobs` in its answer"),
         (200, {"error": "model not found"}, "there are no `logprobs` in its answer"),
+        (
+            200,
+            {"choices": [{"logprobs": {"top_logprobs": [{}, {}]}}]},
+            "0 tokens are named; needed are the 5 likeliest",
+        ),
     ],
 )
 def test_a_refusal_is_said(server, status, body, said, capsys):
@@ -194,7 +218,12 @@ def test_no_server(capsys):
     [
         ("[1, 2", "needed is a list of 40 entries"),
         ("[null]", "has 1 entries; needed is a list of 40 entries"),
-        (json.dumps([[{"5": 3.5}]] * 40), "has logarithms above 0: are these logits, or probabilities?"),
+        (
+            json.dumps([[FIVE | {"5": 3.5}]] * 40),
+            "entry 0: a logarithm is 3.5, above 0: are these logits, or probabilities?",
+        ),
+        (json.dumps([None, [FIVE | {"5": math.nan}]] * 20), "entry 1: {"),
+        (json.dumps([[{"5": -1.0}]] * 40), "entry 0: 1 tokens are named; needed are the 5 likeliest at least"),
         (json.dumps([["x"]] * 40), "needed is a list of 40 entries"),
     ],
 )
