@@ -2,34 +2,34 @@
 
 The engine must serve SmolLM2-135M-Instruct, and offer /v1/completions with `logprobs`, as llama.cpp, vLLM and others
 do. It gets forty prompts as numbers of tokens, 64 to 3,000 of them, and says for two tokens behind each what it thinks
-likely. That is compared with what this model says when nothing is wrong and with each of some twenty mistakes, all
+likely. That is compared with what this model says when nothing is wrong, and with each of some twenty mistakes, all
 computed beforehand (lab/published_models/doctor.npz). Nothing needs to be installed beside the book.
 
-With `--context 512` an engine that shifts its cache when 512 tokens are full is asked to write on over that border, and
-what it wrote is read again by the model itself (its weights must be installed: requirements-model.txt).
+An engine without a server: `--prompts prompts.json` writes the prompts, a list of lists of numbers. Then a file of
+answers is read in place of an address. It is a list with an entry for each prompt, in their order. An entry is null
+where there is no answer; else it is a list of one or two objects, for the first and the second token behind the
+prompt: {"number of a token": its log-probability, ...}, with the five likeliest tokens at least.
 
-An engine without a server: `--prompts prompts.json` writes the prompts, and a file of its answers is read in place of
-an address: a list with an entry for each prompt, a list of one or two objects {"number of a token": log-probability},
-at least the five likeliest tokens; null where it gave no answer.
+With `--context 512`, for a server that shifts its cache when 512 tokens are full: it is asked to write on over that
+border, and what it wrote is read again by the model itself. That needs torch and the weights: requirements-model.txt.
+
+Status: 0 where nothing is wrong; 1 where something is, or nothing could be decided; 2 where nothing could be asked.
 """
 
 import argparse
 import http.client
-import io
 import json
 import math
-import pkgutil
 import sys
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from textwrap import fill
 
 import numpy as np
 from tqdm import tqdm
-
-import lab
 
 LIKELY, FEWEST = 20, 5  # how many tokens the engine is asked for, and needed
 TIMEOUT = 300  # seconds for one answer
@@ -69,33 +69,32 @@ Answer = list[dict[int, float]]  # for each token behind the prompt: log-probabi
 
 @dataclass(frozen=True)
 class Table:
-    """What is known of forty prompts.
+    """What is known of the prompts.
 
     Attributes:
         prompts: numbers of tokens.
+        mistakes: their names, RIGHT among them.
         tokens: (prompts, 2, T): those whose log-probability is known, at both places; -1 where there are fewer.
-        known: for each mistake (prompts, 2, T) log-probabilities.
+        known: (mistakes, prompts, 2, T) log-probabilities.
         words: the text of each token in `tokens`, by its number.
     """
 
     prompts: list[list[int]]
+    mistakes: list[str]
     tokens: np.ndarray
-    known: dict[str, np.ndarray]
+    known: np.ndarray
     words: dict[int, str]
 
     @classmethod
     def stored(cls) -> "Table":
         """As tools/record_doctor.py made it."""
-        found = np.load(io.BytesIO(pkgutil.get_data(lab.__name__, "published_models/doctor.npz")))
-        prompts = np.split(found["prompts"], found["ends"][:-1])
-        words = json.loads(found["words"].tobytes())
-        known = dict(zip(CAUSES, found["known"].astype(np.float64), strict=True))
-        return cls(
-            [prompt.tolist() for prompt in prompts], found["tokens"], known, {int(k): w for k, w in words.items()}
-        )
+        found = np.load(STORED)
+        prompts = [prompt.tolist() for prompt in np.split(found["prompts"], found["ends"][:-1])]
+        words = {int(number): word for number, word in json.loads(found["words"].tobytes()).items()}
+        return cls(prompts, [*CAUSES], found["tokens"], found["known"].astype(np.float64), words)
 
 
-# -- Asking ------------------------------------------------------------------------------------------------------------
+# -- Asking a server ---------------------------------------------------------------------------------------------------
 
 
 class Refused(Exception):
@@ -109,7 +108,8 @@ def ask(address: str, prompt: list[int], words: dict[int, str]) -> Answer:
         Refused: it answered, with an error or without log-probabilities.
         ConnectionError: it did not answer.
     """
-    answer = read(completion(address, prompt, max_tokens=2, logprobs=LIKELY), words)
+    found = completion(address, prompt, max_tokens=2, logprobs=LIKELY)
+    answer = [likely for _, _, likely in places(found, words)]
     if trouble := wrong_with(answer):
         raise Refused(trouble)
     return answer
@@ -122,27 +122,67 @@ def completion(address: str, prompt: list[int], **settings: int) -> dict:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            return json.load(answer)
+            text = answer.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         raise Refused(f"{error.code}: {error.read(500).decode(errors='replace')}") from error
     except (urllib.error.URLError, TimeoutError, http.client.HTTPException) as error:
         raise ConnectionError(
             f"{url} does not answer ({getattr(error, 'reason', error)}): is the server up?"
         ) from error
+    try:
+        return json.loads(text)
     except ValueError as error:
-        raise Refused(f"no JSON: {error}") from error
+        raise Refused(f"its answer is no JSON, but: {text[:100]!r}") from error
 
 
-def read(found: dict, words: dict[int, str]) -> Answer:
-    """The log-probabilities in an answer, in the form of llama.cpp, with numbers, or in the older one, with words."""
+def places(found: dict, words: dict[int, str]) -> list[tuple[int, float, dict[int, float]]]:
+    """For each token behind the prompt its number, its log-probability, and those of the likeliest ones.
+
+    A server answers in the form of llama.cpp, with numbers of tokens, or in OpenAI's older form, with their texts. A
+    text that is not in `words` is kept under a negative number, below -1, so that its probability still counts.
+    """
     try:
         given = found["choices"][0]["logprobs"]
         if "content" in given:
-            return [{top["id"]: top["logprob"] for top in place["top_logprobs"]} for place in given["content"]]
+            return [
+                (place["id"], place["logprob"], {top["id"]: top["logprob"] for top in place["top_logprobs"]})
+                for place in given["content"]
+            ]
         numbers = {word: number for number, word in words.items()}
-        return [{numbers.get(w, -2 - i): x for i, (w, x) in enumerate(top.items())} for top in given["top_logprobs"]]
-    except (KeyError, TypeError, IndexError) as error:
-        raise Refused(f"there are no `logprobs` in its answer: {json.dumps(found)[:300]}") from error
+        unknown = count(-2, -1)
+        tops = [{numbers.get(word, next(unknown)): x for word, x in likely.items()} for likely in given["top_logprobs"]]
+        chosen = [numbers.get(word, next(unknown)) for word in given["tokens"]]
+        return list(zip(chosen, given["token_logprobs"], tops, strict=True))
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise Refused(f"there are no `logprobs` in its answer: {json.dumps(found)[:200]}") from error
+
+
+def ask_all(address: str, table: Table) -> tuple[list[Answer | None], dict[str, list[int]]]:
+    """What the server says behind each prompt, None where it refused; and why, with the prompts' lengths."""
+    answers: list[Answer | None] = []
+    refusals: dict[str, list[int]] = {}
+    with tqdm(table.prompts, unit=" prompts", leave=False) as prompts:
+        for prompt in prompts:
+            try:
+                answers.append(ask(address, prompt, table.words))
+            except Refused as error:
+                answers.append(None)
+                refusals.setdefault(str(error), []).append(len(prompt))
+    return answers, refusals
+
+
+def advice(why: str) -> str:
+    """What to do about a refusal."""
+    if "logprobs" in why:
+        return f"The server must give {LIKELY} log-probabilities for each token (vLLM: --max-logprobs {LIKELY})."
+    if "context" in why:
+        return "A context of 4,096 takes all prompts (llama.cpp: -c 4096; vLLM: --max-model-len 4096)."
+    if why.startswith(("404", "405", "its answer is no JSON")):
+        return "Is it the address of an OpenAI-compatible server?"
+    return ""
+
+
+# -- Reading a file ----------------------------------------------------------------------------------------------------
 
 
 def from_file(path: Path, table: Table) -> list[Answer | None]:
@@ -151,22 +191,40 @@ def from_file(path: Path, table: Table) -> list[Answer | None]:
     Raises:
         ValueError: they are not in the form that the head of this module describes.
     """
-    form = f"needed is a list of {len(table.prompts)} entries, each null or a list of one or two objects"
+    form = f"needed is a list of {len(table.prompts)} entries (python -m lab.doctor --help says their form)"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        answers = [one and [{int(t): float(x) for t, x in place.items()} for place in one] for one in found]
-    except (ValueError, AttributeError, TypeError) as error:
-        raise ValueError(f"{path}: {error}; {form} {{number of a token: log-probability}}") from error
-    if len(answers) != len(table.prompts):
-        raise ValueError(f"{path} has {len(answers)} entries; {form}")
-    for number, answer in enumerate(answers):
-        if trouble := wrong_with(answer or []):
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}; {form}") from error
+    if not isinstance(found, list):
+        raise ValueError(f"{path} holds no list; {form}")
+    if found == table.prompts:
+        raise ValueError(f"{path} holds the prompts themselves; needed are the answers of your engine to them")
+    if len(found) != len(table.prompts):
+        raise ValueError(f"{path} has {len(found)} entries; {form}")
+    answers: list[Answer | None] = []
+    for number, entry in enumerate(found):
+        try:
+            if entry is None:
+                answers.append(None)
+                continue
+            answer = [{int(token): float(x) for token, x in place.items()} for place in entry]
+            trouble = wrong_with(answer)
+        except (ValueError, AttributeError, TypeError):
+            trouble = (
+                f"{json.dumps(entry)[:60]} is neither null nor a list of objects "
+                '{"number of a token": log-probability, ...}'
+            )
+        if trouble:
             raise ValueError(f"{path}, entry {number}: {trouble}")
+        answers.append(answer)
     return answers
 
 
 def wrong_with(answer: Answer) -> str | None:
     """Why an answer cannot be compared, in words."""
+    if not answer:
+        return "it has no tokens; where there is no answer, write null"
     for likely in answer:
         if len(likely) < FEWEST:
             return f"{len(likely)} tokens are named; needed are the {FEWEST} likeliest at least"
@@ -180,74 +238,128 @@ def wrong_with(answer: Answer) -> str | None:
 # -- Comparing ---------------------------------------------------------------------------------------------------------
 
 
-def distances(answers: list[Answer | None], table: Table) -> dict[str, np.ndarray]:
-    """For each mistake (prompts,): how far the engine is from it, in nats; NaN where there was no answer.
+@dataclass(frozen=True)
+class Diagnosis:
+    """How far an engine is from the right model, and from each mistake.
+
+    Attributes:
+        lengths: of the prompts that were answered, in tokens.
+        refused: of those that were not.
+        apart: for each mistake the mean distance in nats.
+        nearest: the mistake that explains the answers best.
+        rival: the best of those that say something else.
+        same: the mistakes that say the same as `nearest` behind these prompts.
+        votes: for each prompt the nats by which `nearest` is nearer than `rival`.
+    """
+
+    lengths: list[int]
+    refused: list[int]
+    apart: dict[str, float]
+    nearest: str
+    rival: str
+    same: list[str]
+    votes: np.ndarray
+
+    @property
+    def nearer(self) -> int:
+        """In how many prompts `nearest` is nearer than `rival`."""
+        return int((self.votes > SAME).sum())
+
+    @property
+    def farther(self) -> int:
+        """In how many it is farther."""
+        return int((self.votes < -SAME).sum())
+
+    @property
+    def found(self) -> str | None:
+        """What is wrong, RIGHT if nothing is, None if that is not decided."""
+        known = self.apart[self.nearest] <= NEAR
+        return self.nearest if known and self.nearer > self.farther else None
+
+
+def distances(answers: list[Answer | None], table: Table) -> np.ndarray:
+    """(mistakes, prompts): how far the engine is from each mistake, in nats; NaN where there was no answer.
 
     The mean over places and tokens of the difference of log-probabilities, each token weighed by the larger of its two
-    probabilities. A token that the engine did not name is not likelier than the last one that it named.
+    probabilities. A token that the engine did not name is not likelier than the last one that it named. The second
+    place counts only if the first token, which stands before it, is the one that was computed with.
     """
-    found = {}
-    for mistake, known in table.known.items():
-        rows = []
-        for p, answer in enumerate(answers):
-            apart, weight = 0.0, 0.0
-            for place, likely in enumerate((answer or [])[:2]):
-                if place and max(answer[0], key=answer[0].get) != table.tokens[p, 0, 0]:
-                    continue  # another token went before
-                last = min(likely.values())
-                for token, expected in zip(table.tokens[p, place], known[p, place], strict=True):
-                    if token >= 0:
-                        said = likely.get(int(token), min(last, expected))
-                        heavier = math.exp(max(said, expected))
-                        apart, weight = apart + heavier * abs(said - expected), weight + heavier
-            rows.append(apart / weight if weight else math.nan)
-        found[mistake] = np.array(rows)
-    return found
+    said = np.full(table.known.shape, np.nan)
+    for p, answer in enumerate(answers):
+        for place, likely in enumerate((answer or [])[:2]):
+            if place == 0 or max(answer[0], key=answer[0].get) == table.tokens[p, 0, 0]:
+                named = np.array([likely.get(int(token), np.nan) for token in table.tokens[p, place]])
+                at_most = np.minimum(min(likely.values()), table.known[:, p, place])
+                said[:, p, place] = np.where(np.isnan(named), at_most, named)
+    counted = (table.tokens >= 0) & ~np.isnan(said)
+    weight = np.where(counted, np.exp(np.fmax(said, table.known)), 0.0)
+    apart = np.where(counted, abs(said - table.known), 0.0)
+    with np.errstate(invalid="ignore"):  # 0 / 0 where there was no answer
+        return (weight * apart).sum((-2, -1)) / weight.sum((-2, -1))
 
 
-def report(answers: list[Answer | None], table: Table) -> str:
-    """What was found, how sure it is, and what it cannot be told from."""
-    given = [p for p, answer in enumerate(answers) if answer]
+def between(first: str, second: str, table: Table, given: list[int]) -> float:
+    """How far two mistakes are from each other behind these prompts, in nats."""
+    a, b = (table.known[table.mistakes.index(name)][given] for name in (first, second))
+    weight = np.where(table.tokens[given] >= 0, np.exp(np.maximum(a, b)), 0.0)
+    return float((weight * abs(a - b)).sum() / weight.sum())
+
+
+def diagnose(answers: list[Answer | None], table: Table) -> Diagnosis | None:
+    """What the answers say; None if there is none."""
+    given = [p for p, answer in enumerate(answers) if answer is not None]
     if not given:
-        return "No prompt was answered: nothing can be said."
-    apart = {mistake: rows[given] for mistake, rows in distances(answers, table).items()}
-    mean = {mistake: float(np.nanmean(rows)) for mistake, rows in apart.items()}
+        return None
+    apart = dict(zip(table.mistakes, distances(answers, table)[:, given], strict=True))
+    mean = {mistake: float(rows.mean()) for mistake, rows in apart.items()}
     nearest, *others = sorted(mean, key=mean.get)
     same = [mistake for mistake in others if between(nearest, mistake, table, given) < SAME]
-    second = next(mistake for mistake in others if mistake not in same)
-    votes = apart[second] - apart[nearest]
-    nearer, tied = int((votes > SAME).sum()), int((abs(votes) <= SAME).sum())
-    lines = [f"{len(given)} of {len(answers)} prompts were answered.", ""]
-    for name in (nearest, second, *({RIGHT} - {nearest, second})):
-        lines.append(f"  {mean[name]:5.2f} nats from: {named(name)}")
-    if mean[nearest] > NEAR:
-        lines += ["", "None of the mistakes that this program knows explains it. Is it SmolLM2-135M-Instruct at all?"]
+    rival = next(mistake for mistake in others if mistake not in same)
+    lengths = [len(prompt) for prompt in table.prompts]
+    return Diagnosis(
+        lengths=[lengths[p] for p in given],
+        refused=[length for p, length in enumerate(lengths) if p not in given],
+        apart=mean,
+        nearest=nearest,
+        rival=rival,
+        same=same,
+        votes=apart[rival] - apart[nearest],
+    )
+
+
+def report(seen: Diagnosis | None) -> str:
+    """What was found, how sure it is, and what it cannot be told from."""
+    if seen is None:
+        return "No prompt was answered: nothing can be said."
+    answered = len(seen.lengths)
+    lines = [f"{answered} of {answered + len(seen.refused)} prompts were answered.", ""]
+    shown = [seen.nearest, seen.rival]
+    if RIGHT not in shown:
+        shown.append(RIGHT)
+    lines += [f"  {seen.apart[name]:5.2f} nats from: {named(name)}" for name in shown]
+    lines.append("")
+    if seen.apart[seen.nearest] > NEAR:
+        lines.append("None of the mistakes that this program knows explains it. Is it SmolLM2-135M-Instruct at all?")
         return "\n".join(lines)
-    farther = len(given) - nearer - tied
-    if nearer <= farther:
-        return "\n".join([*lines, "", f"Not decided between {named(nearest)} and {named(second)}."])
-    lines += ["", f"Found: {named(nearest)}.", fill(CAUSES[nearest], WIDTH)]
-    lines.append(f"How sure: nearer than the next in {nearer} prompts, farther in {farther};")
-    lines.append(f"in {tied} the two say the same.")
-    hidden = [*same, *(["a shift of all positions, which changes nothing"] if nearest == RIGHT else [])]
+    if seen.found is None:
+        lines.append(f"Not decided between {named(seen.nearest)} and {named(seen.rival)}.")
+        return "\n".join(lines)
+    lines += [f"Found: {named(seen.found)}.", fill(CAUSES[seen.found], WIDTH)]
+    lines.append(f"How sure: nearer than the next in {seen.nearer} prompts, farther in {seen.farther};")
+    lines.append(f"in {answered - seen.nearer - seen.farther} the two say the same.")
+    hidden = list(seen.same)
+    if seen.found == RIGHT:
+        hidden.append("a shift of all positions, which changes nothing")
     if hidden:
         lines.append(fill(f"It cannot be told from: {'; '.join(hidden)}.", WIDTH))
-    if len(given) < len(answers):
-        longest = max(len(table.prompts[p]) for p in given)
-        lines.append(f"Nothing is said about texts of more than {longest:,} tokens, which it refused.")
+    if seen.refused and min(seen.refused) > max(seen.lengths):
+        lines.append(f"Prompts of {min(seen.refused):,} tokens and more were refused: nothing is said of such texts.")
     return "\n".join(lines)
 
 
 def named(mistake: str) -> str:
     """As a report says it."""
     return "nothing wrong" if mistake == RIGHT else mistake
-
-
-def between(first: str, second: str, table: Table, given: list[int]) -> float:
-    """How far two mistakes are from each other on these prompts, in nats."""
-    a, b = (table.known[name][given] for name in (first, second))
-    weight = np.where(table.tokens[given] >= 0, np.exp(np.maximum(a, b)), 0.0)
-    return float((weight * abs(a - b)).sum() / weight.sum())
 
 
 # -- A shift of the cache ----------------------------------------------------------------------------------------------
@@ -266,14 +378,11 @@ def over_the_border(address: str, context: int, **settings: int) -> tuple[list[i
 
     prompt = texts()["book"][: context - BEFORE].tolist()
     found = completion(address, prompt, max_tokens=WRITTEN, logprobs=1, **settings)
-    try:
-        given = found["choices"][0]["logprobs"]
-        if "content" in given:
-            return prompt, [(place["id"], place["logprob"]) for place in given["content"]]
-        numbers = {model().text([number]): number for number in range(len(model().vocabulary))}
-        return prompt, [(numbers[w], x) for w, x in zip(given["tokens"], given["token_logprobs"], strict=True)]
-    except (KeyError, TypeError, IndexError) as error:
-        raise Refused(f"there are no `logprobs` in its answer: {json.dumps(found)[:300]}") from error
+    words = {number: model().text([number]) for number in range(len(model().vocabulary))}
+    written = [(token, x) for token, x, _ in places(found, words)]
+    if any(token < 0 for token, _ in written):
+        raise Refused(f"it wrote a word that this model does not have: {json.dumps(found)[:200]}")
+    return prompt, written
 
 
 def shift_report(prompt: list[int], written: list[tuple[int, float]], context: int) -> str:
@@ -300,51 +409,55 @@ def shift_report(prompt: list[int], written: list[tuple[int, float]], context: i
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The program; its status is 0 where nothing is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m lab.doctor", description=__doc__.splitlines()[0])
+    """The program; the head of this module says what its status means."""
+    first, _, rest = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m lab.doctor",
+        description=first,
+        epilog=rest,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("engine", nargs="?", help="address of a server, or a JSON file of answers")
-    parser.add_argument("--prompts", type=Path, help="write the prompts into this file")
+    parser.add_argument("--prompts", type=Path, metavar="FILE", help="write the prompts into this file, and stop")
     parser.add_argument("--context", type=int, metavar="N", help="also ask what it drops when N tokens are full")
     given = parser.parse_args(arguments)
-    if given.context is not None and not 64 <= given.context <= 8192:
-        parser.error(f"--context is {given.context}; the model was trained on texts of 64 to 8192 tokens")
+    if not given.engine and not given.prompts:
+        parser.error("an engine is needed: an address such as http://localhost:8080, or a file of answers")
+    at_address = given.engine and given.engine.startswith(("http://", "https://"))
+    if given.context is not None:
+        if not 64 <= given.context <= 8192:
+            parser.error(f"--context is {given.context}; needed are 64 to 8192 tokens, the length of the model")
+        if not at_address:
+            parser.error("--context asks a server: it needs an address such as http://localhost:8080")
     table = Table.stored()
-    if given.prompts:
-        try:
-            given.prompts.write_text(json.dumps(table.prompts) + "\n", encoding="utf-8")
-        except OSError as error:
-            print(f"Error: {error}", file=sys.stderr)
-            return 2
-        print(f"{len(table.prompts)} prompts are in {given.prompts}")
-        return 0
-    if not given.engine:
-        parser.error("an engine is needed: an address such as http://localhost:8080, or a file")
-    refusals: dict[str, int] = {}
     try:
-        if given.engine.startswith(("http://", "https://")):
-            answers = []
-            for prompt in tqdm(table.prompts, unit=" prompts", leave=False):
-                try:
-                    answers.append(ask(given.engine, prompt, table.words))
-                except Refused as error:
-                    answers.append(None)
-                    refusals.setdefault(str(error), len(prompt))
+        if given.prompts:
+            given.prompts.write_text(json.dumps(table.prompts) + "\n", encoding="utf-8")
+            print(f"{len(table.prompts)} prompts are in {given.prompts}")
+            return 0
+        if at_address:
+            answers, refusals = ask_all(given.engine, table)
+        elif not Path(given.engine).exists():
+            raise ValueError(f"there is no file {given.engine}; an address begins with http://")
         else:
-            answers = from_file(Path(given.engine), table)
+            answers, refusals = from_file(Path(given.engine), table), {}
     except (ConnectionError, ValueError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    for text, length in refusals.items():
-        print(f"A prompt of {length:,} tokens was refused. {text}", file=sys.stderr)
-    said = report(answers, table)
-    print(said)
+    for why, lengths in refusals.items():
+        tokens = " or ".join(f"{length:,}" for length in sorted({*lengths}))
+        print(f"Refused were {len(lengths)} prompts of {tokens} tokens: {why}", advice(why), file=sys.stderr)
+    seen = diagnose(answers, table)
+    print(report(seen))
     if given.context:
         try:
             print("\n" + shift_report(*over_the_border(given.engine, given.context), given.context))
         except (ConnectionError, ImportError, Refused, ValueError) as error:
             print(f"Error: the context was not tried: {error}", file=sys.stderr)
             return 2
-    return 0 if f"Found: {named(RIGHT)}" in said else 1
+    if seen is None:
+        return 2
+    return 0 if seen.found == RIGHT else 1
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lab import doctor, opened
-from lab.doctor import CAUSES, RIGHT, Refused, Table, ask, between, distances, from_file, main, report
+from lab.doctor import CAUSES, RIGHT, Refused, Table, ask, between, diagnose, distances, from_file, main, report
 from tests.conftest import ROOT
 
 TABLE = Table.stored()
@@ -30,11 +30,19 @@ EXPECTED = {
 FIVE = {str(token): -2.0 - token for token in range(1, 6)}
 
 
+def known_of(mistake: str) -> np.ndarray:
+    return TABLE.known[TABLE.mistakes.index(mistake)]
+
+
+def said_of(answers: list, table: Table = TABLE) -> str:
+    return report(diagnose(answers, table))
+
+
 def answers_of(mistake: str) -> list:
     """What an engine with this mistake says."""
     return [
         [{int(t): float(x) for t, x in zip(*row, strict=True) if t >= 0} for row in zip(tokens, known, strict=True)]
-        for tokens, known in zip(TABLE.tokens, TABLE.known[mistake], strict=True)
+        for tokens, known in zip(TABLE.tokens, known_of(mistake), strict=True)
     ]
 
 
@@ -49,7 +57,7 @@ def found_in(said: str) -> str:
 
 @pytest.mark.parametrize("mistake", CAUSES)
 def test_each_mistake_is_found_or_said_to_be_hidden(mistake):
-    said = report(answers_of(mistake), TABLE)
+    said = said_of(answers_of(mistake))
     found, said = found_in(said), " ".join(said.split())
     assert found == doctor.named(mistake) or mistake in said.partition("cannot be told from: ")[2], said
     assert all(cause in said for name, cause in CAUSES.items() if doctor.named(name) == found)
@@ -58,7 +66,7 @@ def test_each_mistake_is_found_or_said_to_be_hidden(mistake):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_real_engine(name):
     """llama.cpp's server, with four-bit weights and rounded activations; see tools/record_engines.py."""
-    said = report(recorded(name), TABLE)
+    said = said_of(recorded(name))
     assert found_in(said) == doctor.named(EXPECTED[name]), said
 
 
@@ -76,15 +84,18 @@ def test_a_real_shift():
 def test_the_page_shows_what_the_doctor_says():
     page = nbformat.read(ROOT / "chapters" / "in_practice.ipynb", as_version=4)
     [shown] = [cell.source for cell in page.cells if cell.id == "doctor"]
-    assert f"```text\n{report(recorded('rope_freq_base 10,000'), TABLE)}\n```" in shown
+    assert f"```text\n{said_of(recorded('rope_freq_base 10,000'))}\n```" in shown
 
 
 def test_what_was_refused_is_not_judged():
-    said = report(recorded("a context of 1,024"), TABLE)
+    said = said_of(recorded("a context of 1,024"))
     refused = sum(one is None for one in recorded("a context of 1,024"))
     assert f"{40 - refused} of 40 prompts were answered." in said
-    assert "Nothing is said about texts of more than" in said
-    assert report([None] * 40, TABLE) == "No prompt was answered: nothing can be said."
+    assert "Prompts of 1,024 tokens and more were refused: nothing is said of such texts." in said
+    said = said_of([None, *recorded("as it is")[1:]])
+    assert "39 of 40 prompts were answered." in said
+    assert "were refused" not in said  # others of that length were answered
+    assert said_of([None] * 40) == "No prompt was answered: nothing can be said."
 
 
 def test_another_model_is_none_of_them():
@@ -93,35 +104,36 @@ def test_another_model_is_none_of_them():
         [{int(t): float(x) for t, x in zip(rng.permutation(49_000)[:20], -np.sort(rng.random(20)) * 5, strict=True)}]
         for _ in TABLE.prompts
     ]
-    assert "None of the mistakes that this program knows explains it" in report(answers, TABLE)
+    assert "None of the mistakes that this program knows explains it" in said_of(answers)
 
 
 def test_what_fits_two_mistakes_is_not_decided():
     """Both say the same of what the engine named."""
-    first, second = (table_of(x) for x in (-0.5, -0.5))
-    table = Table([[1]], np.array([[[7], [9]]]), {RIGHT: first, "not rotated": second, "base 10,000": table_of(-3)}, {})
-    assert "It cannot be told from: not rotated" in report([[{7: -0.5}, {9: -0.5}]], table)
-    table.known["not rotated"] = table_of(-0.6)
-    assert "Not decided between " in report([[{7: -0.55}, {9: -0.55}]], table)
+    assert "It cannot be told from: the other layout" in said_of([[{7: -0.5}, {9: -0.5}]], table_of(-0.5, -0.5, -3))
+    assert "Not decided between " in said_of([[{7: -0.55}, {9: -0.55}]], table_of(-0.5, -0.6, -3))
+    assert diagnose([[{7: -0.55}, {9: -0.55}]], table_of(-0.5, -0.6, -3)).found is None
 
 
-def table_of(x):
-    return np.full((1, 2, 1), float(x))
+def table_of(*numbers: float) -> Table:
+    """One prompt, and one token at both places, with the same log-probability."""
+    known = np.array(numbers)[:, None, None, None] + np.zeros((1, 1, 2, 1))
+    return Table([[1]], [*CAUSES][: len(numbers)], np.array([[[7], [9]]]), known, {})
 
 
 def test_a_distance_by_hand():
-    table = Table([[1, 2]], np.array([[[7, 8], [9, -1]]]), {RIGHT: np.log([[[0.5, 0.25], [0.5, 1.0]]])}, {})
-    [apart] = distances([[{7: np.log(0.5), 8: np.log(0.125)}, {9: np.log(0.25)}]], table)[RIGHT]
+    known = np.log([[[[0.5, 0.25], [0.5, 1.0]]]])
+    table = Table([[1, 2]], [RIGHT], np.array([[[7, 8], [9, -1]]]), known, {})
+    [[apart]] = distances([[{7: np.log(0.5), 8: np.log(0.125)}, {9: np.log(0.25)}]], table)
     assert apart == pytest.approx((0.25 * np.log(2) + 0.5 * np.log(2)) / (0.5 + 0.25 + 0.5))
-    [apart] = distances([[{8: np.log(0.5), 7: np.log(0.25)}, {9: np.log(0.25)}]], table)[RIGHT]
+    [[apart]] = distances([[{8: np.log(0.5), 7: np.log(0.25)}, {9: np.log(0.25)}]], table)
     assert apart == pytest.approx(np.log(2))  # another token went before the second place: it is not counted
-    [apart] = distances([[{7: np.log(0.5)}]], table)[RIGHT]
+    [[apart]] = distances([[{7: np.log(0.5)}]], table)
     assert apart == 0  # 8 was not named, and is less likely than the last one that was
-    assert np.isnan(distances([None], table)[RIGHT]).all()
+    assert np.isnan(distances([None], table)).all()
 
 
 def test_nothing_is_stored_twice():
-    assert list(TABLE.known) == list(CAUSES)
+    assert len(TABLE.known) == len(CAUSES)
     assert len(TABLE.prompts) == 40
     assert {len(prompt) for prompt in TABLE.prompts} == {64, 384, 1024, 3000}
     apart = {(a, b): between(a, b, TABLE, [*range(40)]) for a in CAUSES for b in CAUSES if a < b}
@@ -158,24 +170,27 @@ def test_both_forms_of_an_answer(server):
     address, answer = server
     token, word = next(iter(TABLE.words.items()))
     top = [{"id": token - i, "token": word, "logprob": -0.5 - i} for i in range(5)]
-    answer["body"] = {"choices": [{"logprobs": {"content": [{"top_logprobs": top}] * 2}}]}
+    answer["body"] = {"choices": [{"logprobs": {"content": [{**top[0], "top_logprobs": top}] * 2}}]}
     assert ask(address, [1], TABLE.words) == [{token - i: -0.5 - i for i in range(5)}] * 2
-    answer["body"] = {
-        "choices": [{"logprobs": {"top_logprobs": [{word: -0.5, "A!": -3.0, "B!": -4.0, "C!": -5.0, "D!": -6.0}]}}]
-    }
-    assert ask(address + "/v1", [1], TABLE.words) == [{token: -0.5, -3: -3.0, -4: -4.0, -5: -5.0, -6: -6.0}]
+    likely = {word: -0.5, "A!": -3.0, "B!": -4.0, "C!": -5.0, "D!": -6.0}
+    given = {"tokens": [word], "token_logprobs": [-0.5], "top_logprobs": [likely]}
+    answer["body"] = {"choices": [{"logprobs": given}]}
+    [found] = ask(address + "/v1", [1], TABLE.words)
+    assert found[token] == -0.5
+    assert sorted(found.values()) == sorted(likely.values())
+    assert sum(number < -1 for number in found) == 4  # texts that no token of the table has
 
 
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
         (400, b"the context is 512", "400: the context is 512"),
-        (200, b"<html>", "no JSON: "),
+        (200, b"<html>", "its answer is no JSON, but: '<html>'"),
         (200, {"choices": [{"text": " Paris", "logprobs": None}]}, "there are no `logprobs` in its answer"),
         (200, {"error": "model not found"}, "there are no `logprobs` in its answer"),
         (
             200,
-            {"choices": [{"logprobs": {"top_logprobs": [{}, {}]}}]},
+            {"choices": [{"logprobs": {"tokens": ["a"], "token_logprobs": [-1.0], "top_logprobs": [{}]}}]},
             "0 tokens are named; needed are the 5 likeliest",
         ),
     ],
@@ -185,27 +200,39 @@ def test_a_refusal_is_said(server, status, body, said, capsys):
     answer |= {"status": status, "body": body}
     with pytest.raises(Refused, match=f"^{said}"):
         ask(address, [1], TABLE.words)
-    assert main([address]) == 1
+    assert main([address]) == 2
     captured = capsys.readouterr()
-    assert "A prompt of 64 tokens was refused. " in captured.err
-    assert said in captured.err
+    assert f"Refused were 40 prompts of 64 or 384 or 1,024 or 3,000 tokens: {said}" in captured.err
+    assert captured.err.count("Refused were") == 1
     assert captured.out == "No prompt was answered: nothing can be said.\n"
 
 
 def test_what_an_engine_writes_over_the_border(server):
     address, answer = server
-    answer["body"] = {"choices": [{"logprobs": {"content": [{"id": 7, "logprob": -0.5}]}}]}
+    answer["body"] = {"choices": [{"logprobs": {"content": [{"id": 7, "logprob": -0.5, "top_logprobs": []}]}}]}
     prompt, written = doctor.over_the_border(address, 512)
     assert len(prompt) == 512 - doctor.BEFORE
     assert written == [(7, -0.5)]
-    answer["body"] = {"choices": [{"logprobs": {"tokens": [" Paris"], "token_logprobs": [-0.25]}}]}
+    given = {"tokens": [" Paris"], "token_logprobs": [-0.25], "top_logprobs": [{" Paris": -0.25}]}
+    answer["body"] = {"choices": [{"logprobs": given}]}
     [(token, x)] = doctor.over_the_border(address, 512)[1]
     assert (opened.model().text([token]), x) == (" Paris", -0.25)
+    given["tokens"] = ["no such word"]
+    with pytest.raises(Refused, match="it wrote a word that this model does not have"):
+        doctor.over_the_border(address, 512)
     answer["body"] = {"choices": [{"text": "", "logprobs": None}]}
     with pytest.raises(Refused, match="there are no `logprobs`"):
         doctor.over_the_border(address, 512)
-    with pytest.raises(SystemExit):
-        main([address, "--context", "9000"])
+    for arguments in ([address, "--context", "9000"], ["answers.json", "--context", "512"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+
+
+def test_advice_on_what_was_refused():
+    assert "--max-logprobs 20" in doctor.advice("400: logprobs must be at most 5")
+    assert "-c 4096" in doctor.advice("400: the request exceeds the available context size")
+    assert doctor.advice("404: not found") == "Is it the address of an OpenAI-compatible server?"
+    assert doctor.advice("500: out of memory") == ""
 
 
 def test_no_server(capsys):
@@ -216,7 +243,10 @@ def test_no_server(capsys):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[1, 2", "needed is a list of 40 entries"),
+        ("[1, 2", "answers.json is no JSON: "),
+        ("{}", "answers.json holds no list; needed is a list of 40 entries"),
+        (json.dumps(TABLE.prompts), "holds the prompts themselves; needed are the answers of your engine to them"),
+        (json.dumps([None, []] * 20), "entry 1: it has no tokens; where there is no answer, write null"),
         ("[null]", "has 1 entries; needed is a list of 40 entries"),
         (
             json.dumps([[FIVE | {"5": 3.5}]] * 40),
@@ -224,7 +254,8 @@ def test_no_server(capsys):
         ),
         (json.dumps([None, [FIVE | {"5": math.nan}]] * 20), "entry 1: {"),
         (json.dumps([[{"5": -1.0}]] * 40), "entry 0: 1 tokens are named; needed are the 5 likeliest at least"),
-        (json.dumps([["x"]] * 40), "needed is a list of 40 entries"),
+        (json.dumps([["x"]] * 40), 'entry 0: ["x"] is neither null nor a list of objects {"number of a token":'),
+        (json.dumps([5] * 40), "entry 0: 5 is neither null nor"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path, text, said, capsys):
@@ -246,4 +277,5 @@ def test_files_there_and_back(tmp_path, capsys):
     assert "Found: nothing wrong." in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main([])
-    assert main([str(tmp_path / "missing.json")]) == 2
+    assert main(["localhost:8080"]) == 2
+    assert "there is no file localhost:8080; an address begins with http://" in capsys.readouterr().err
