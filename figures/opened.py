@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label
 from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_phone, panels, sheet, styled
-from lab.opened import EDGES, stored
+from lab.opened import EDGES, FAR_GAPS, NEAR_GAPS, stored
 
 KINDS = {"this book's words": (BLUE, "o"), "documentation of Python": (VERMILLION, "^")}
 ONE_TURN = 19.9  # between pairs 19 and 20: what would make one turn in 8,192 tokens
@@ -108,9 +108,28 @@ def draw_reach() -> Figure:
     return figure
 
 
+COPIED = {"as it is": ("black", "o"), "pairs 22 to 25": (OTHER, "s"), "pairs 20 to 31": (BLUE, "^"),
+          "YaRN": (VERMILLION, "v")}  # fmt: skip
+
+
+@styled
+def draw_copies() -> Figure:
+    """What a copy of random words costs at each gap: within the trained length as it is, beyond it in some ways."""
+    found = stored("rescue")
+    figure = sheet(3.0, 3.6)
+    ax = figure.subplots()
+    ax.plot(NEAR_GAPS, found["copies by gap"], color="black", marker="o", markersize=4)
+    for way, (colour, marker) in COPIED.items():
+        ax.plot(FAR_GAPS, found["ways"][way]["copy, far"], color=colour, marker=marker, markersize=4, label=way)
+    ax.axvspan(0, 8192, color="0.5", alpha=0.12, linewidth=0)
+    ax.set(xlabel="gap (tokens); shaded: trained", ylabel="loss (nats per word)", ylim=(0, None))
+    ax.legend(loc="lower right", ncols=2)
+    return figure
+
+
 @styled
 def draw_rescue_map() -> Figure:
-    """How much of a far copy is found when the pairs from p on are slowed by a factor."""
+    """How much of far copies is found when the pairs from p on are slowed by a factor."""
     found = stored("map of rescue")
     copy, factors = np.array(found["copy"]), found["factors"]
     figure = sheet(2.7, 2.6)
@@ -132,7 +151,7 @@ WAYS = {"as it is": ("black", "-"), "linear": (OTHER, ":"), "NTK-aware": (VERMIL
 
 @styled
 def draw_long_text() -> Figure:
-    """The loss by position in texts of 16,384 tokens, both kinds, in six ways."""
+    """The loss by position in texts of 16,384 tokens, both kinds, in seven ways."""
     figure = sheet(3.4, 6.6)
     places = range(len(EDGES) - 1)
     ends = [f"{edge // 1024}k" if edge >= 1024 else f"{edge}" for edge in EDGES[1:]]
@@ -140,8 +159,9 @@ def draw_long_text() -> Figure:
         for way, (colour, dash) in WAYS.items():
             losses = np.mean(stored("long text", kind=kind, way=way)["by_position"], axis=1)
             ax.plot(places, losses, color=colour, linestyle=dash, marker="o", markersize=3, label=way)
-        kept = np.mean(stored("long window", kind=kind)["window and first token"], axis=1)
-        ax.plot(places, kept, color=GREEN, marker="o", markersize=3, label="window and first token")
+        for name, dash in (("window, first token in place", ":"), ("window, first token moved", "-")):
+            kept = np.mean(stored("long window", kind=kind)[name], axis=1)
+            ax.plot(places, kept, color=GREEN, linestyle=dash, marker="o", markersize=3, label=name)
         ax.axvspan(-0.4, 4.5, color="0.5", alpha=0.12, linewidth=0)
         ax.set_xticks(places, ends)
         ax.set(title=name, xlabel="position (tokens), up to; shaded: trained")
@@ -151,7 +171,7 @@ def draw_long_text() -> Figure:
 
 
 def explore_rescue() -> Piece:
-    """Slow the pairs from p on: what a copy 15,000 tokens away costs, and a text near by."""
+    """Slow the pairs from p on: what copies 12,000 to 24,000 tokens away cost, and a text near by."""
     found = stored("map of rescue")
     copy, near, factors = np.array(found["copy"]), np.array(found["near"]), found["factors"]
     states = {}
@@ -173,11 +193,9 @@ def explore_rescue() -> Piece:
         + label(20, 288, "found")
         + label(300, 288, "lost (14 nats)", anchor="end")
     )
-    alt = (
-        "The speeds of 32 pairs as shares of the usual, lower from one on; below, the far copy between found and lost."
-    )
+    alt = "The speeds of 32 pairs as shares of the usual, lower from one on; below, far copies between found and lost."
     said = (
-        '<span data-part="which"></span>, <b data-part="factor"></b> times as slow: a word of the far copy costs '
+        '<span data-part="which"></span>, <b data-part="factor"></b> times as slow: a word of the far copies costs '
         '<b data-part="copy"></b> nats, and a token of a text near by <b data-part="near"></b> more than usual.'
     )
     sliders = (("factor", tuple(f"{factor:g}" for factor in factors), 3), ("from pair", tuple(map(str, range(33))), 19))

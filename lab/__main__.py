@@ -6,7 +6,7 @@ from pathlib import Path
 from lab import experiments, opened
 
 FOLDERS = {"smollm2": Path(opened.__file__).parent / "published_models"}
-EXPERIMENTS = experiments.EXPERIMENTS | {"smollm2": (opened.opened, 120)}
+EXPERIMENTS = experiments.EXPERIMENTS | {"smollm2": (opened.opened, 180)}
 
 
 def main() -> None:

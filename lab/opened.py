@@ -1,4 +1,4 @@
-"""What was measured on the published model: python -m lab smollm2 (two hours on two cores, five minutes on a GPU)
+"""What was measured on the published model: python -m lab smollm2 (three hours on two cores, five minutes on a GPU)
 
 Each run is one experiment of the chapter "A published model, opened" and gives numbers for each stretch of text, so
 that the chapter can tell an effect from the spread between texts. `lab.experiments` stores them.
@@ -133,26 +133,37 @@ CAPITAL = (504, 3575, 282, 4649, 314)  # "The capital of France is"
 
 
 def break_it() -> dict:
-    """For each mistake the loss of each stretch, and the word behind "The capital of France is"."""
-    read, found, said = stretches(512), {}, {}
+    """For each mistake the loss of each stretch, and the word behind "The capital of France is".
+
+    Also in how many of 64 other prompts of five tokens, the beginnings of stretches, the same word is the likeliest.
+    """
+    read, found = stretches(512), {}
     for name, rotate in mistakes(512).items():
         found[name] = means(losses(read, rotate))
+    return {"losses": found} | short_prompts()
+
+
+def short_prompts() -> dict:
+    """The second part of it."""
+    said, first = {}, {}
+    prompts = torch.cat((torch.tensor([CAPITAL]), stretches(len(CAPITAL), count=32)))
     for name, rotate in mistakes(len(CAPITAL)).items():
-        likely = model().log_probabilities(model().hidden(torch.tensor([CAPITAL]), rotate)[0, -1])
-        said[name] = [model().text([likely.argmax()]), round(likely.max().exp().item(), 3)]
-    return {"losses": found, "said": said}
+        likely = model().log_probabilities(model().hidden(prompts, rotate)[:, -1])
+        said[name] = [model().text([likely[0].argmax()]), round(likely[0].max().exp().item(), 3)]
+        first[name] = likely[1:].argmax(-1)
+    return {"said": said, "same": {name: int((words == first["right"]).sum()) for name, words in first.items()}}
 
 
 # -- 2. Who looks back? ------------------------------------------------------------------------------------------------
 
 
-def attention_by_distance(tokens: Tensor) -> dict[str, Tensor]:
+def attention_by_distance(tokens: Tensor, rotate: Rotate | None = None) -> dict[str, Tensor]:
     """(layers, heads, 6) and (layers, heads): the attention to the token so many back, and to the first one.
 
     Means over texts, and over the queries from token 64 on.
     """
     back, first = [], []
-    turn = model().rotation(torch.arange(tokens.shape[1]))
+    turn = rotate or model().rotation(torch.arange(tokens.shape[1]))
 
     def see(layer: int, q: Tensor, k: Tensor) -> None:
         q, k = turn(layer, q, k)
@@ -162,7 +173,7 @@ def attention_by_distance(tokens: Tensor) -> dict[str, Tensor]:
         back.append(torch.stack([weights.diagonal(64 - d, -2, -1).mean((0, 2)) for d in range(6)], dim=-1))
         first.append(weights[..., 0].mean((0, 2)))
 
-    watched(tokens, see)
+    watched(tokens, see, turn)
     return {"back": torch.stack(back).cpu(), "first": torch.stack(first).cpu()}
 
 
@@ -176,31 +187,40 @@ def without(heads: list[tuple[int, int]], pairs: slice) -> Tensor:
 
 def who_looks_back() -> dict:
     """The heads that look one back, and what a copy of random words costs when a part of them does not turn."""
-    seen = attention_by_distance(stretches(256, count=4))
+    read = stretches(256, count=4)
+    seen = attention_by_distance(read)
     one_back = seen["back"][..., 1]
     order = [divmod(i, model().heads) for i in one_back.flatten().argsort(descending=True).tolist()]
-    five = order[:5]
+    five, next_five = order[:5], order[5:10]
     beside = [(layer, h) for layer in {layer for layer, _ in five} for h in range(9) if (layer, h) not in five]
     draw = torch.Generator().manual_seed(0)
     others = [[beside[i] for i in torch.randperm(len(beside), generator=draw)[:5]] for _ in range(3)]
     once = random_words(16, 128)
     twice = torch.cat((once, once), dim=1)
-    m, whole = torch.arange(256), slice(0, 32)
+    m, whole, fast = torch.arange(256), slice(0, 32), slice(0, 4)
     variants = {
         "as it is": None,
-        "pairs 0 to 3": without(five, slice(0, 4)),
+        "pairs 0 to 3": without(five, fast),
         "pairs 4 to 7": without(five, slice(4, 8)),
         "pairs 8 to 15": without(five, slice(8, 16)),
         "pairs 16 to 31": without(five, slice(16, 32)),
+        "pairs 4 to 31": without(five, slice(4, 32)),
         "all pairs": without(five, whole),
+        **{f"pairs 0 to 3, only layer {layer}": without([(layer, head)], fast) for layer, head in five},
+        "pairs 0 to 3 of the next five heads": without(next_five, fast),
         **{f"other five heads, {i}": without(heads, whole) for i, heads in enumerate(others)},
     }
     copied, first = {}, {}
     for name, speeds in variants.items():
         found = losses(twice, model().rotation(m, inv_freq=speeds))
         copied[name], first[name] = means(found, 129), means(found, 1, 128)
+    looks = {}
+    for name in ("pairs 0 to 3", "pairs 4 to 31"):
+        back = attention_by_distance(read, model().rotation(m, inv_freq=variants[name]))["back"][..., 1]
+        looks[name] = [rounded(back[layer, head], 3) for layer, head in five]
     return {
-        "heads": five, "other_heads": others, "one_back": rounded(one_back, 3),
+        "heads": five, "next_heads": next_five, "other_heads": others,
+        "one_back": rounded(one_back, 3), "one_back_stopped": looks,
         "most_at": rounded(seen["back"].flatten(0, 1).amax(0), 3), "first": rounded(seen["first"], 3),
         "copied": copied, "first_time": first,
     }  # fmt: skip
@@ -211,7 +231,7 @@ def rounded(numbers: Tensor, digits: int) -> list:
     return np.round(numbers.double().cpu().numpy(), digits).tolist()
 
 
-# -- 3. Which pairs turn to a purpose? ---------------------------------------------------------------------------------
+# -- 3. Which pairs need to turn? --------------------------------------------------------------------------------------
 
 
 def energies() -> dict:
@@ -246,7 +266,18 @@ def which_pairs() -> dict:
         for name, group in groups.items():
             turn = model().rotation(torch.arange(n), inv_freq=stopped(*group))
             found.setdefault(str(n), {})[name] = means(losses(read, turn, batch=2), start)
-    return found
+    return found | {"copies": copies_without()}
+
+
+def copies_without() -> dict:
+    """Copies of random words some way back, as they are and with slow pairs that do not turn."""
+    return {
+        f"{gap}": {
+            name: each(copies(gap, stopped(first)))
+            for name, first in (("as it is", 32), ("none from 26 on", 26), ("none from 28 on", 28))
+        }
+        for gap in (1000, 3000, 6000)
+    }
 
 
 # -- 4. Do its scores decay? -------------------------------------------------------------------------------------------
@@ -279,17 +310,25 @@ def scores_by_distance() -> dict:
         watched(part, see)
     measured = torch.stack([sums[layer] for layer in range(model().layers)]) / len(parts)
     q, k = (torch.stack([mean[layer] for layer in range(model().layers)]) / len(parts) for mean in (mean_q, mean_k))
-    order = torch.randperm(32, generator=torch.Generator().manual_seed(0)).to(q.device)
-    own, shuffled = (of_means(q, k, *t) for t in (tables, tuple(table[:, order] for table in tables)))
+    own = of_means(q, k, *tables)
     other = own.roll(1, dims=0)  # the same head of the layer before
+    all_alike = measured.mean((0, 1)).expand_as(own)  # the mean curve of all heads
     agreement = {
         name: rounded(correlation(measured[..., 1:], curve[..., 1:]), 3)
-        for name, curve in {"own": own, "another head": other, "pairs shuffled": shuffled}.items()
+        for name, curve in {"own": own, "another head": other, "mean of all heads": all_alike}.items()
     }
+    draw, shuffled = torch.Generator().manual_seed(0), []
+    for _ in range(100):
+        order = torch.randperm(32, generator=draw).to(q.device)
+        curve = of_means(q, k, *(table[:, order] for table in tables))
+        shuffled.append(correlation(measured[..., 1:], curve[..., 1:]).median().item())
+    missed = (measured - own)[..., 1:]
+    left = missed.var(-1) / measured[..., 1:].var(-1)  # of the variance; a constant does not count
     fall = measured[..., 8:33].mean(-1) - measured[..., 200:401].mean(-1)
     shown = [*range(0, 32), *range(32, 128, 4), *range(128, 401, 16)]
     return {
-        "distances": shown, "fall": rounded(fall, 3), "correlation": agreement,
+        "distances": shown, "fall": rounded(fall, 3), "correlation": agreement, "left": rounded(left, 4),
+        "shuffled": [round(x, 3) for x in shuffled],
         "heads": {
             f"layer {layer}, head {head}": {
                 "mean": rounded(measured[layer, head, shown], 2), "predicted": rounded(own[layer, head, shown], 2)
@@ -358,10 +397,18 @@ def one_token() -> dict:
 
 
 def first_token() -> dict:
-    """The same texts when the first token alone stands far away."""
-    read, far = stretches(1024), model().rotation(with_gap(1, 1023, FAR))
-    ways = {"whole text": None, "window and first token": window(1024, 128, 1)}
-    return {name: means(losses(read, far, bias=bias, batch=2), 256) for name, bias in ways.items()}
+    """The same texts when the first token alone stands far away; and the attention that it gets."""
+    read, found = stretches(1024), {}
+    for gap in (4000, 7500, FAR):
+        turn = model().rotation(with_gap(1, 1023, gap))
+        found[f"whole text, {gap}"] = means(losses(read, turn, batch=2), 256)
+        found[f"window and first token, {gap}"] = means(losses(read, turn, bias=window(1024, 128, 1), batch=2), 256)
+    some = stretches(256, count=4)
+    weight = {
+        gap: attention_by_distance(some, model().rotation(with_gap(1, 255, gap)))["first"].mean().item()
+        for gap in (0, 4000, 7500, FAR)
+    }
+    return found | {"weight": {str(gap): round(x, 3) for gap, x in weight.items()}}
 
 
 # -- 6. Reach, 7. Rescue -----------------------------------------------------------------------------------------------
@@ -375,10 +422,28 @@ def with_gap(first: int, second: int, gap: int) -> Tensor:
 
 
 def reach() -> dict:
-    """The loss of the second half of 1,024 tokens, moved away from the first; and read without the first."""
+    """The loss of the second half of 1,024 tokens, moved away from the first; and read without the first.
+
+    For some gaps also when only the first token of the first half is in sight.
+    """
     read = stretches(1024)
     found = {str(g): means(losses(read, model().rotation(with_gap(512, 512, g))), 513) for g in GAPS}
-    return {"by_gap": found, "second half alone": means(losses(read[:, 512:]), 1)}
+    return {
+        "by_gap": found,
+        "second half alone": means(losses(read[:, 512:]), 1),
+        "first token alone": of_first_token(),
+    }
+
+
+def of_first_token() -> dict:
+    """The last part of it."""
+    read = stretches(1024)
+    bias = torch.zeros(1024, 1024, device=model().inv_freq.device)
+    bias[512:, 1:512] = -torch.inf
+    return {
+        str(gap): means(losses(read, model().rotation(with_gap(512, 512, gap)), bias=bias), 513)
+        for gap in (7000, 9000, 11_000, 15_000)
+    }
 
 
 def slowed(first: int, last: int, factor: float) -> Tensor:
@@ -410,26 +475,46 @@ def groups(factor: float) -> dict[str, tuple[Tensor, float]]:
     return {f"pairs {name}": (slowed(*pair, factor), 1.0) for name, pair in ends.items()}
 
 
-def copies(gap: int, speeds: Tensor | None = None, factor: float = 1.0, count: int = 16) -> Tensor:
+def copies(gap: int, speeds: Tensor | None = None, factor: float = 1.0, count: int = 16, seed: int = 1) -> Tensor:
     """(count, 95) losses: 96 random words, read a second time `gap` positions further on."""
-    once = random_words(count, 96, seed=1)
+    once = random_words(count, 96, seed)
     turn = model().rotation(with_gap(96, 96, gap), inv_freq=speeds, factor=factor)
     return losses(torch.cat((once, once), dim=1), turn, batch=8)[:, 96:]
 
 
+NEAR_GAPS = tuple(range(0, 8001, 500))
+FAR_GAPS = tuple(range(12_000, 24_001, 1500))
+
+
+def copies_at(gaps: tuple[int, ...], *, count: int = 4, **changed) -> list[float]:
+    """For each gap the mean loss of some copies; other words at each gap, the same for each way to slow pairs."""
+    return [round(copies(gap, count=count, seed=1 + i, **changed).mean().item(), 4) for i, gap in enumerate(gaps)]
+
+
 def rescue() -> dict:
-    """For each way to slow pairs by 4: a copy and a text whose second half is 15,000 away, and the price near by."""
+    """For each way to slow pairs by 4: copies and a text whose second part is far away, and the price near by.
+
+    What a copy costs depends on the very gap, also where nothing is slowed. So there are many gaps, with four copies
+    each, and the same for the model as it is and gaps below its length.
+    """
     read = stretches(1024, count=4)
     ways = {"as it is": (None, 1.0)} | groups(4.0) | methods(4.0)
     found = {}
     for name, (speeds, factor) in ways.items():
-        far = model().rotation(with_gap(512, 512, FAR), inv_freq=speeds, factor=factor)
-        near = model().rotation(torch.arange(1024), inv_freq=speeds, factor=factor)
+        changed = {"speeds": speeds, "factor": factor}
+        text = [
+            means(losses(read, model().rotation(with_gap(512, 512, gap), inv_freq=speeds, factor=factor)), 513)
+            for gap in (0, *FAR_GAPS[::4])
+        ]
+        far = torch.tensor(text[1:]).mean(0)
         found[name] = {
-            "copy, far": each(copies(FAR, speeds, factor)), "copy, near": each(copies(0, speeds, factor)),
-            "text, far": means(losses(read, far), 513), "text, near": means(losses(read, near), 513),
+            "copy, far": copies_at(FAR_GAPS, **changed), "copy, near": copies_at((0,) * len(FAR_GAPS), **changed),
+            "text, far": rounded(far, 4), "text, near": text[0],
         }  # fmt: skip
-    return {"ways": found}
+    return {
+        "ways": found, "copies by gap": copies_at(NEAR_GAPS, count=8),
+        "text, second half alone": means(losses(read[:, 512:]), 1),
+    }  # fmt: skip
 
 
 def each(found: Tensor) -> list[float]:
@@ -441,12 +526,12 @@ FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 
 
 def map_of_rescue() -> dict:
-    """A far copy, and a text near by, with the pairs from p on slowed: a row for each factor, a column for each p."""
+    """Far copies, and a text near by, with the pairs from p on slowed: a row for each factor, a column for each p."""
     read, m = stretches(256, count=2), torch.arange(256)
     far, near = [], []
     for factor in FACTORS:
         speeds = [slowed(p, 32, factor) for p in range(33)]
-        far.append([round(copies(FAR, changed, count=8).mean().item(), 3) for changed in speeds])
+        far.append([round(float(np.mean(copies_at(FAR_GAPS, count=1, speeds=changed))), 3) for changed in speeds])
         near.append([round(losses(read, model().rotation(m, inv_freq=changed)).mean().item(), 3) for changed in speeds])
     return {"factors": FACTORS, "copy": far, "near": near}
 
@@ -480,16 +565,29 @@ def long_text(kind: str, way: str) -> dict:
 
 
 def long_window(kind: str) -> dict:
-    """The same texts in a window of 4,096 in every layer, with and without the first token, a block at a time."""
+    """The same texts in a window of 4,096 in every layer, a block at a time.
+
+    Without the first token, with the first token at its place in the text, and with it just before the window.
+    """
     read, found = stretches(EDGES[-1], count=4, kinds=(kind,)), {}
-    for name, kept in (("window", 0), ("window and first token", 1)):
-        parts = torch.cat([in_window(text[None], 4096, kept) for text in read])
+    for name, options in WINDOWS.items():
+        parts = torch.cat([in_window(text[None], 4096, **options) for text in read])
         found[name] = [means(parts, a, b) for a, b in pairwise(EDGES)]
     return found
 
 
-def in_window(tokens: Tensor, width: int, kept: int, step: int = 512) -> Tensor:
-    """(1, n - 1) losses, read in steps, so that no matrix of n times n is needed."""
+WINDOWS = {
+    "window": {"kept": 0},
+    "window, first token in place": {"kept": 1},
+    "window, first token moved": {"kept": 1, "moved": True},
+}
+
+
+def in_window(tokens: Tensor, width: int, kept: int, *, moved: bool = False, step: int = 512) -> Tensor:
+    """(1, n - 1) losses, read in steps, so that no matrix of n times n is needed.
+
+    `moved`: with each step the keys of the first `kept` tokens are turned to the places just before the window.
+    """
     cache: Cache = []
     places, found, device = torch.arange(0), [], model().inv_freq.device
     for start in range(0, tokens.shape[1] - 1, step):
@@ -501,6 +599,10 @@ def in_window(tokens: Tensor, width: int, kept: int, step: int = 512) -> Tensor:
         found.append(nats(states, tokens[:, new + 1]))
         stay = (places < kept) | (places > new[-1] + 1 - width)  # what the next token sees
         cache[:] = [(k[..., stay.to(device), :], v[..., stay.to(device), :]) for k, v in cache]
+        if moved:
+            tables = cos_sin(torch.full((kept,), int((~stay).sum()), device=device), model().inv_freq)
+            for k, _ in cache:
+                k[..., :kept, :] = apply_rotary_emb(k[..., :kept, :].contiguous(), *tables, interleaved=True)
         places = places[stay]
     return torch.cat(found, dim=1)
 
@@ -567,13 +669,13 @@ def without_layers() -> dict:
 def only_the_distance() -> dict:
     """How much of a mean score depends on the place and not on the distance: shares of variance, by layer.
 
-    Scores of 128 texts of 128 tokens are averaged over the texts, for each head, query and key. Of the variance of
+    Scores of 1,280 texts of 128 tokens are averaged over the texts, for each head, query and key. Of the variance of
     these means over all pairs of places, the first number is the share that lies within diagonals, where the distance
     is the same. Chance is taken out: what two halves of the texts have in common is counted, their covariance. With
     the first token as a key, and without.
     """
-    n = 128
-    read = torch.cat([texts()[kind][: 64 * n].view(64, n) for kind in KINDS])
+    n, count = 128, 640
+    read = torch.cat([texts()[kind][: count * n].view(count, n) for kind in KINDS])
     read = read[torch.randperm(len(read), generator=torch.Generator().manual_seed(0))]
     halves = []
     for half in read.chunk(2):
@@ -667,6 +769,11 @@ def tensors(found: dict) -> dict[str, Tensor]:
     return {name: torch.tensor(values) for name, values in found.items() if isinstance(values, list)}
 
 
+def header(what: str) -> str:
+    """What stands above rows of `line`."""
+    return f"{what:33}   book python     min to max"
+
+
 def line(name: str, values: Tensor) -> str:
     """A row of a table: a name, the mean over the stretches of each kind, the smallest and the largest of all."""
     numbers = (*values.view(2, -1).mean(1).tolist(), values.min().item(), values.max().item())
@@ -679,7 +786,7 @@ def long_texts(part: str = "by_position") -> dict[str, Tensor]:
     runs = {way: [stored("long text", kind=kind, way=way)[part] for kind in KINDS] for way in LONG_WAYS}
     if part == "by_position":
         windows = [stored("long window", kind=kind) for kind in KINDS]
-        runs |= {name: [run[name] for run in windows] for name in ("window", "window and first token")}
+        runs |= {name: [run[name] for run in windows] for name in WINDOWS}
     return {way: torch.tensor(found) for way, found in runs.items()}
 
 

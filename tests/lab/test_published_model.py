@@ -8,7 +8,7 @@ import torch
 import figures.opened
 from lab import opened, published_model
 from lab.published_model import PublishedModel
-from rope_lib import apply_rotary_pos_emb, cos_sin, inverse_frequencies
+from rope_lib import apply_rotary_emb, apply_rotary_pos_emb, cos_sin, inverse_frequencies
 from tests.conftest import ROOT
 
 PEERS = json.loads((ROOT / "tests" / "data" / "published_model.json").read_text(encoding="utf-8"))
@@ -104,6 +104,22 @@ def test_a_window_with_steps_is_the_window(model, tokens):
         whole = model.losses(tokens, bias=opened.window(200, width, kept))
         found = opened.in_window(tokens, width, kept, step=64)
         torch.testing.assert_close(found, whole, rtol=0, atol=2e-3)
+
+
+def test_a_first_token_that_moves_stands_just_before_the_window(model, tokens):
+    """Behind 64 tokens those from 1 to 24 are gone. Here all others are turned back instead."""
+    found = opened.in_window(tokens, 40, 1, moved=True, step=64)
+    in_place = opened.in_window(tokens, 40, 1, step=64)
+    torch.testing.assert_close(found[:, :64], in_place[:, :64], rtol=0, atol=2e-3)
+    cache = []
+    model.hidden(tokens[:, :64], bias=opened.window(64, 40, 1), cache=cache)
+    tables = cos_sin(torch.full((39,), -24), model.inv_freq)
+    for layer, (k, v) in enumerate(cache):
+        behind = apply_rotary_emb(k[..., 25:, :].contiguous(), *tables, interleaved=True)
+        cache[layer] = torch.cat((k[..., :1, :], behind), -2), torch.cat((v[..., :1, :], v[..., 25:, :]), -2)
+    states = model.hidden(tokens[:, 64:65], model.rotation(torch.tensor([40])), cache=cache)
+    torch.testing.assert_close(found[:, 64:65], opened.nats(states, tokens[:, 65:66]), rtol=0, atol=2e-3)
+    assert (found[:, 64] - in_place[:, 64]).abs() > 0.01
 
 
 def test_nothing_dropped_is_the_text_and_what_is_dropped_is_not_read(model):
@@ -218,6 +234,18 @@ def test_reach_ends_where_it_is_stored():
     book, python = (line for line in ax.lines if line.get_label() in figures.opened.KINDS)
     last = torch.tensor(opened.stored("reach")["by_gap"]["15000"]).view(2, -1).mean(1).tolist()
     assert [book.get_ydata()[-1], python.get_ydata()[-1]] == pytest.approx(last, abs=1e-4)
+
+
+def test_copies_are_drawn_at_their_gaps():
+    found = opened.stored("rescue")
+    [ax] = figures.opened.draw_copies().axes
+    near, *far = ax.lines
+    assert dict(zip(near.get_xdata(), near.get_ydata(), strict=True)) == dict(
+        zip(opened.NEAR_GAPS, found["copies by gap"], strict=True)
+    )
+    for line in far:
+        assert line.get_xdata().tolist() == list(opened.FAR_GAPS)
+        assert line.get_ydata().tolist() == found["ways"][line.get_label()]["copy, far"]
 
 
 def test_the_line_in_the_map_is_one_turn():
