@@ -152,21 +152,21 @@ WAYS = {"as it is": ("black", "-"), "linear": (OTHER, ":"), "NTK-aware": (VERMIL
 @styled
 def draw_long_text() -> Figure:
     """The loss by position in texts of 16,384 tokens, both kinds, in seven ways."""
-    figure = sheet(3.4, 6.6)
+    figure = sheet(3.7, 7.2)
     places = range(len(EDGES) - 1)
     ends = [f"{edge // 1024}k" if edge >= 1024 else f"{edge}" for edge in EDGES[1:]]
     for ax, kind, name in zip(panels(figure, 2, sharey=True), ("book", "python"), KINDS, strict=True):
         for way, (colour, dash) in WAYS.items():
             losses = np.mean(stored("long text", kind=kind, way=way)["by_position"], axis=1)
             ax.plot(places, losses, color=colour, linestyle=dash, marker="o", markersize=3, label=way)
-        for name, dash in (("window, first token in place", ":"), ("window, first token moved", "-")):
-            kept = np.mean(stored("long window", kind=kind)[name], axis=1)
-            ax.plot(places, kept, color=GREEN, linestyle=dash, marker="o", markersize=3, label=name)
+        for window, dash in (("window, first token in place", ":"), ("window, first token moved", "-")):
+            kept = np.mean(stored("long window", kind=kind)[window], axis=1)
+            ax.plot(places, kept, color=GREEN, linestyle=dash, marker="o", markersize=3, label=window)
         ax.axvspan(-0.4, 4.5, color="0.5", alpha=0.12, linewidth=0)
         ax.set_xticks(places, ends)
         ax.set(title=name, xlabel="position (tokens), up to; shaded: trained")
     figure.axes[0].set_ylabel("loss (nats per token)")
-    figure.axes[0].legend(loc="upper left", bbox_to_anchor=(0.0, 0.9))
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2 if on_phone() else 3)
     return figure
 
 
