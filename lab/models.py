@@ -73,17 +73,21 @@ MODELS = (
 def row(model: Model) -> dict:
     """What the table shows of a model; speeds and factor are computed by the library from its configuration."""
     config, local = model.config, model.layer_type == "sliding_attention"
-    inv_freq, attention_factor = frequencies_from_config(config, layer_type=model.layer_type)
-    turning = inv_freq[inv_freq > 0]
     rope = config.get("rope_parameters", {}).get(model.layer_type) or config.get("rope_scaling") or {}
     if local and "rope_scaling" in config:  # Gemma 3 scales its global layers only
         rope = {}
     base = rope.get("rope_theta") or config.get("rope_local_base_freq" if local else "rope_theta", 10000)
     kind = rope.get("rope_type", rope.get("type", "default"))
+    stretched = rope.get("factor", 1) * rope.get("original_max_position_embeddings", 0)
+    longest = max(config.get("max_position_embeddings") or config["n_positions"], int(stretched))
+    inv_freq, attention_factor = frequencies_from_config(
+        config, layer_type=model.layer_type, seq_len=longest if SHOWN.get(kind, kind) == "longrope" else None
+    )
+    turning = inv_freq[inv_freq > 0]
     return {
         "base": base,
         "rotated": f"{2 * len(turning)} of {head_dim(config, model.layer_type)}",
-        "longest": config.get("max_position_embeddings") or config["n_positions"],
+        "longest": longest,
         "scaling": SHOWN.get("mrope" if "mrope_section" in rope else kind, kind),
         "slowest": 2 * math.pi / turning[-1].item(),
         "attention_factor": attention_factor,
