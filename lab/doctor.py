@@ -365,9 +365,10 @@ def named(mistake: str) -> str:
 # -- A shift of the cache ----------------------------------------------------------------------------------------------
 
 BEFORE, WRITTEN = 32, 96  # tokens before the border, and in all
+SINK_LOST = "half was dropped, and the first token with it"
 SHIFTS = {
     "nothing was dropped": lambda n: (0, 0),
-    "half was dropped, and the first token with it": lambda n: (0, n // 2),
+    SINK_LOST: lambda n: (0, n // 2),
     "half was dropped, and the first token kept": lambda n: (1, 1 + n // 2),
 }
 
@@ -385,25 +386,31 @@ def over_the_border(address: str, context: int, **settings: int) -> tuple[list[i
     return prompt, written
 
 
-def shift_report(prompt: list[int], written: list[tuple[int, float]], context: int) -> str:
-    """What was dropped when the context was full: the engine's log-probabilities beside those of the model."""
+def distances_of_shifts(prompt: list[int], written: list[tuple[int, float]], context: int) -> dict[str, float]:
+    """For each of SHIFTS how far what was written is from it, in nats; empty if the engine stopped at the border."""
     import torch
 
     from lab.opened import dropped
 
     filled = context - 1
     if len(prompt) + len(written) < context + 16:
-        return f"It wrote {len(written)} tokens and stopped: it does not shift at {context:,} tokens."
+        return {}
     text = torch.tensor([prompt + [token for token, _ in written]])
     said = torch.tensor([x for _, x in written])[filled + 1 - len(prompt) :]
-    apart = {
+    return {
         name: (dropped(text, *ends(filled), filled=filled)[0] + said).abs().mean().item()
         for name, ends in SHIFTS.items()
     }
+
+
+def shift_report(apart: dict[str, float], context: int) -> str:
+    """What was dropped when the context was full."""
+    if not apart:
+        return f"It stopped writing: it does not shift at {context:,} tokens."
     nearest, *others = sorted(apart, key=apart.get)
     lines = [f"  {apart[name]:5.3f} nats from: {name}" for name in (nearest, *others)]
     lines.append(f"Found behind {context:,} tokens: {nearest}.")
-    if "with it" in nearest:
+    if nearest == SINK_LOST:
         lines.append("Keep it (llama.cpp: --keep 1): many heads of this model rest on it.")
     return "\n".join(lines)
 
@@ -449,15 +456,18 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Refused were {len(lengths)} prompts of {tokens} tokens: {why}", advice(why), file=sys.stderr)
     seen = diagnose(answers, table)
     print(report(seen))
+    shifts: dict[str, float] = {}
     if given.context:
         try:
-            print("\n" + shift_report(*over_the_border(given.engine, given.context), given.context))
+            shifts = distances_of_shifts(*over_the_border(given.engine, given.context), given.context)
+            print("\n" + shift_report(shifts, given.context))
         except (ConnectionError, ImportError, Refused, ValueError) as error:
             print(f"Error: the context was not tried: {error}", file=sys.stderr)
             return 2
     if seen is None:
         return 2
-    return 0 if seen.found == RIGHT else 1
+    lost = bool(shifts) and min(shifts, key=shifts.get) == SINK_LOST
+    return 0 if seen.found == RIGHT and not lost else 1
 
 
 if __name__ == "__main__":

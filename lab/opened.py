@@ -144,7 +144,7 @@ def break_it() -> dict:
 
 
 def short_prompts() -> dict:
-    """The second part of it."""
+    """The words behind "The capital of France is" and behind 64 other prompts, for each mistake."""
     said, first = {}, {}
     prompts = torch.cat((torch.tensor([CAPITAL]), stretches(len(CAPITAL), count=32)))
     for name, rotate in mistakes(len(CAPITAL)).items():
@@ -436,7 +436,7 @@ def reach() -> dict:
 
 
 def of_first_token() -> dict:
-    """The last part of it."""
+    """The loss of the second half when only the first token of the first half is in sight, so many places away."""
     read = stretches(1024)
     bias = torch.zeros(1024, 1024, device=model().inv_freq.device)
     bias[512:, 1:512] = -torch.inf

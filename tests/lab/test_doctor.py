@@ -74,11 +74,23 @@ def test_a_real_shift():
     """Its cache of 512 was full, and half of it was dropped, the first token with it, or not."""
     prompt = opened.texts()["book"][: 512 - doctor.BEFORE].tolist()
     for keep, found in (("0", "the first token with it"), ("1", "the first token kept")):
-        said = doctor.shift_report(prompt, RECORDED["shifts"][keep], 512)
+        apart = doctor.distances_of_shifts(prompt, RECORDED["shifts"][keep], 512)
+        said = doctor.shift_report(apart, 512)
         assert f"Found behind 512 tokens: half was dropped, and {found}." in said
         assert ("--keep 1" in said) == (keep == "0")
-    said = doctor.shift_report(prompt, RECORDED["shifts"]["0"][:31], 512)
-    assert said == "It wrote 31 tokens and stopped: it does not shift at 512 tokens."
+    assert doctor.distances_of_shifts(prompt, RECORDED["shifts"]["0"][:31], 512) == {}
+    assert doctor.shift_report({}, 512) == "It stopped writing: it does not shift at 512 tokens."
+
+
+def test_a_lost_first_token_is_a_mistake(tmp_path, monkeypatch, capsys):
+    """The rotation is right, and the status says all the same that something is wrong."""
+    prompt = opened.texts()["book"][: 512 - doctor.BEFORE].tolist()
+    monkeypatch.setattr(doctor, "ask_all", lambda address, table: (recorded("as it is"), {}))
+    for keep, status in (("0", 1), ("1", 0)):
+        written = RECORDED["shifts"][keep]
+        monkeypatch.setattr(doctor, "over_the_border", lambda address, context, written=written: (prompt, written))
+        assert main(["http://localhost:8080", "--context", "512"]) == status
+    assert "Found: nothing wrong." in capsys.readouterr().out
 
 
 def test_the_page_shows_what_the_doctor_says():
