@@ -17,8 +17,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.list or not options.experiments:
         for name, (runs, minutes) in EXPERIMENTS.items():
-            takes = f"{minutes} minutes" if minutes else "on a GPU"
-            print(f"{name:15} {takes:>10}  {runs.__doc__}")
+            print(f"{name:15} {minutes:>3} minutes  {runs.__doc__}")
     for name in options.experiments:
         experiments.run(name, EXPERIMENTS[name][0](), FOLDERS.get(name, experiments.RESULTS))
 

@@ -9,21 +9,23 @@ import json
 import pkgutil
 import platform
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
+from tqdm import tqdm
 
 import lab
 from lab import training
 from lab.model import ENCODINGS, LINEAR, Model
 from lab.training import by_position, held_out, language_model, trained
-from rope_lib import cos_sin, inverse_frequencies
+from rope_lib import apply_rotary_pos_emb, cos_sin, inverse_frequencies
 from rope_lib.scaling import (
     linear_scaling,
     ntk_by_parts_scaling,
@@ -74,26 +76,16 @@ def speeds() -> Runs:
 
 def _language_run(settings: dict) -> dict:
     model, losses = language_model(**settings)
-    edges = tuple(edge * settings["length"] // SMALL["length"] for edge in LONGER)
-    longest = edges[-1]
-    edges = edges[:3] if settings["encoding"] == "learned" else edges  # a table ends
+    edges = LONGER[:3] if settings["encoding"] == "learned" else LONGER  # a table ends
     found = {
         "curve": [round(part.mean().item(), 4) for part in torch.tensor(losses).split(settings["steps"] // 24)],
         "edges": edges,
-        "by_position": by_position(model, held_out(longest, 64)[:, : edges[-1]], edges),
+        "by_position": by_position(model, held_out(LONGER[-1], 64)[:, : edges[-1]], edges),
     }
     if model.log_speeds is not None:
         moved = (model.log_speeds.detach() - model.rope.inv_freq.log()).exp()
         found["speed_ratios"] = [round(ratio, 3) for ratio in moved.tolist()]
     return found
-
-
-def encodings_large() -> Runs:
-    """The same with six layers of width 256 and texts of 128, for a GPU (ROPE_DEVICE names another device)."""
-    large = {"layers": 6, "width": 256, "heads": 8, "length": 128, "batch": 64, "steps": 800}
-    for encoding, seed in product(ENCODINGS, SEEDS):
-        settings = large | {"encoding": encoding, "seed": seed}
-        yield settings, lambda settings=settings: _language_run(settings)
 
 
 def order() -> Runs:
@@ -282,6 +274,35 @@ def _with_slowed_pairs(*, seed: int, factor: float, **settings) -> dict:
     return {"as it is": by_position(model, texts, EDGES), "slowed": slowed, "strongest": strongest.tolist()}
 
 
+def bases() -> Runs:
+    """Three models like the one that ships, and three with a base at which twelve of sixteen pairs turn in training."""
+    for base, seed in product((10000.0, 80.0), range(3)):
+        settings = {"encoding": "rope", "base": base, "seed": seed, "steps": 1500, "length": 128, "batch": 32}
+        yield settings, lambda settings=settings: _with_base(**settings)
+
+
+def _with_base(*, base: float, seed: int, **settings) -> dict:
+    """Its losses between EDGES, by method, and with two neighbours or all pairs from one on eight times slower."""
+    model, texts = shipped()
+    if (base, seed) != (10000.0, 0):
+        model, _ = language_model(base=base, seed=seed, **settings)
+    tried = {beta_fast: _by_parts(beta_fast, model, base=base) for beta_fast in BETAS}
+    chosen = min(tried, key=lambda beta_fast: sum(tried[beta_fast][2:]))
+    found = {}
+    for method in ("as it is", "as it is, temperature", "cropped", *METHODS):
+        beta_fast = chosen if method.startswith("by parts") else None
+        turned = {"tables": tables(method, EDGES[-1], beta_fast=beta_fast, base=base)}
+        found[method] = by_position(model, texts, EDGES, **(UNSCALED.get(method) or turned))
+    slowed: dict[str, list] = {"two": [], "from": []}
+    for first in range(len(model.rope.inv_freq)):
+        for name, last in {"two": first + 2, "from": None}.items():
+            speeds = model.rope.inv_freq
+            speeds[first:last] /= 8
+            at = cos_sin(torch.arange(EDGES[-1]), speeds)
+            slowed[name].append(by_position(model, texts, EDGES, tables=at)[-1])
+    return {"beta_fast": chosen, "by_position": found, "slowed": slowed}
+
+
 def _shipped(settings: dict) -> dict:
     model, losses = language_model(**settings)
     arrays = {name: weight.half().numpy() for name, weight in model.state_dict().items()}
@@ -304,15 +325,18 @@ def shipped() -> tuple[Model, Tensor]:
 BETA_FAST = {"by parts": 8.0, "by parts, temperature": 8.0, "YaRN": 32.0}  # by parts keeps no pair with its usual 32
 
 
-def tables(method: str, n: int, *, factor: float = 8.0, beta_fast: float | None = None) -> tuple[Tensor, Tensor]:
+def tables(
+    method: str, n: int, *, factor: float = 8.0, beta_fast: float | None = None, base: float = 10000.0
+) -> tuple[Tensor, Tensor]:
     """For heads of 32 numbers, trained to 128: cosines and sines of n positions, for a text `factor` times longer."""
-    dim, trained_on = 32, {"factor": factor, "original_max_position_embeddings": 128}
+    dim, trained_on = 32, {"factor": factor, "original_max_position_embeddings": 128, "base": base}
     if method in BETA_FAST:
         trained_on["beta_fast"] = beta_fast or BETA_FAST[method]
     inv_freq = {
-        "as it is, temperature": lambda: inverse_frequencies(dim),
-        "linear": lambda: linear_scaling(dim, factor=factor),
-        "NTK-aware": lambda: ntk_scaling(dim, factor=factor),
+        "as it is": lambda: inverse_frequencies(dim, base=base),
+        "as it is, temperature": lambda: inverse_frequencies(dim, base=base),
+        "linear": lambda: linear_scaling(dim, factor=factor, base=base),
+        "NTK-aware": lambda: ntk_scaling(dim, factor=factor, base=base),
         "by parts": lambda: ntk_by_parts_scaling(dim, **trained_on),
         "by parts, temperature": lambda: ntk_by_parts_scaling(dim, **trained_on),
         "YaRN": lambda: yarn_scaling(dim, **trained_on),
@@ -323,6 +347,7 @@ def tables(method: str, n: int, *, factor: float = 8.0, beta_fast: float | None 
 
 
 METHODS = ("linear", "NTK-aware", "by parts", "by parts, temperature", "YaRN")
+BETAS = (4.0, 8.0, 16.0, 32.0)
 UNSCALED = {"as it is": {}, "cropped": {"window": 128}}  # each byte sees the last 128 in each layer
 EDGES = (0, 64, 128, 256, 512, 1024)
 
@@ -332,20 +357,38 @@ def rescue() -> Runs:
     for method in ("as it is", "cropped", *METHODS):
         settings = {"method": method, "factor": 8.0, "beta_fast": BETA_FAST.get(method)}
         yield settings, lambda method=method: {"by_position": rescued_by(method)}
-    for beta_fast in (4.0, 8.0, 16.0, 32.0):  # chosen on other texts than those that are read
+    for beta_fast in BETAS:  # chosen on other texts than those that are read
         settings = {"method": "by parts", "factor": 8.0, "beta_fast": beta_fast, "texts": "trained on"}
         yield settings, lambda settings=settings: {"by_position": _by_parts(settings["beta_fast"])}
+    for kind, method in product(("code", "a licence"), ("as it is", "cropped", *METHODS)):
+        settings = {"method": method, "factor": 8.0, "beta_fast": BETA_FAST.get(method), "texts": kind}
+        yield settings, lambda method=method, kind=kind: {"by_position": rescued_by(method, texts=other_texts(kind))}
 
 
-def _by_parts(beta_fast: float) -> list[float]:
-    model, length = shipped()[0], EDGES[-1]
-    texts = next(training.batches(length, 32, seed=0))[:, :length]
-    return by_position(model, texts, EDGES, tables=tables("by parts", length, beta_fast=beta_fast))
+def _by_parts(beta_fast: float, model: Model | None = None, **base: float) -> list[float]:
+    """The losses between EDGES on texts of the training."""
+    texts = next(training.batches(EDGES[-1], 32, seed=0))[:, : EDGES[-1]]
+    turned = tables("by parts", EDGES[-1], beta_fast=beta_fast, **base)
+    return by_position(model or shipped()[0], texts, EDGES, tables=turned)
 
 
-def rescued_by(method: str, length: int = EDGES[-1]) -> list[float]:
-    """Its losses between EDGES, up to `length`."""
-    model, texts = shipped()
+def other_texts(kind: str) -> Tensor:
+    """(count, 1024) bytes that are no docstrings: Python's own code, or the licence of this book's text."""
+    if kind == "a licence":
+        parts = [Path(lab.__file__).parents[1].joinpath("LICENSE-CONTENT").read_text(encoding="utf-8")]
+        parts = [parts[0][start:] for start in range(0, len(parts[0]), EDGES[-1])]
+    else:
+        sources = (path.read_text(encoding="utf-8", errors="ignore") for path in training.modules())
+        parts = [code for source in sources for code in re.split("\"\"\"|'''", source)[::2]]
+    parts = [part.encode("ascii", errors="ignore")[: EDGES[-1]] for part in parts]
+    whole = [part for part in parts if len(part) == EDGES[-1]]
+    return torch.tensor([[*part] for part in whole[:: max(1, len(whole) // 32)][:32]])
+
+
+def rescued_by(method: str, length: int = EDGES[-1], texts: Tensor | None = None) -> list[float]:
+    """Its losses between EDGES, up to `length`: of the texts that ship with the model, or of others."""
+    model, held_out_texts = shipped()
+    texts = held_out_texts if texts is None else texts
     options = UNSCALED[method] if method in UNSCALED else {"tables": tables(method, length)}
     return by_position(model, texts[:, :length], tuple(edge for edge in EDGES if edge <= length), **options)
 
@@ -356,49 +399,69 @@ def rescued() -> tuple[tuple[int, ...], dict[str, list[float]]]:
     return EDGES, {run["settings"]["method"]: run["by_position"] for run in read}
 
 
+BEFORE = (20, 100, 240, 480, 900)  # letters before the value
+BACK = (60, 120, 240, 480, 900)  # letters from the question back to it
+GRID = [(before, back) for before, back in product(BEFORE, BACK) if before + back <= 1020]
+ONE_LAYER = {"by parts, temperature in layer 1": 0, "by parts, temperature in layer 2": 1}
+SEARCHES = ("as it is", "as it is, temperature", "cropped", *METHODS, *ONE_LAYER)
+
+
 def needles() -> Runs:
-    """A value behind its key, among random letters, asked for at the end: as it is, cropped, and with each method."""
-    for keys, seed in product((1, 4), SEEDS):
-        settings = {"keys": keys, "seed": seed, "steps": 2000}
+    """A value behind its key among random letters: is it found, by the letters before it and those behind it?"""
+    for encoding, keys, seed in product(("rope", "none"), (1, 4), SEEDS):
+        settings = {"encoding": encoding, "keys": keys, "seed": seed, "steps": 2000, "texts": 200}
         yield settings, lambda settings=settings: find_needles(**settings)
 
 
-def find_needles(*, keys: int, seed: int, steps: int) -> dict:
-    """The share of right values in texts of 128 letters, the longest of training, and in longer ones.
+def find_needles(*, encoding: str, keys: int, seed: int, steps: int, texts: int) -> dict:
+    """How many values are found of `texts` for each (before, back) of GRID, by a model trained on up to 128 letters.
 
-    `found[method][n]` is for texts of n letters, with speeds made for n, between neighbouring EDGES of the distance
-    from the question back to the value.
+    `within` is the share in texts of 128 letters, `found[method]` a count for each of GRID, with speeds made for 1024.
+    `looks[method]` has for each of BEFORE how much a head of the first layer looks from the value to its key: the head
+    that does so most behind the fewest letters, with the model as it is.
     """
     torch.manual_seed(seed)
-    model = Model(encoding="rope", layers=2, width=64, heads=2, symbols=8 + keys)
+    model = Model(encoding=encoding, layers=2, width=64, heads=2, symbols=8 + keys)
     draw = _haystacks(keys, 64, None, torch.Generator().manual_seed(seed))
-    name = f"needles, {keys} keys, seed {seed}"
-    trained(model, draw, lambda model, drawn: _lookup_loss(model, *drawn), steps=steps, rate=1e-3, name=name)
-    found: dict[str, dict[str, list[float]]] = {}
-    for n in EDGES[2:]:
-        text, behind = next(_haystacks(keys, 600 // keys, n, torch.Generator().manual_seed(1000 + seed)))
-        distance = torch.arange(n - 2 * keys + 1, n + 1, 2) - behind
-        for method in ("as it is", "as it is, temperature", "cropped", *METHODS) if n > 128 else ("as it is",):
-            options = UNSCALED[method] if method in UNSCALED else {"tables": tables(method, n, factor=n / 128)}
-            right = _looked_up(model, text, behind, **options)
-            parts = [right[(distance >= a) & (distance < b)] for a, b in pairwise(EDGES) if b <= n]
-            found.setdefault(method, {})[str(n)] = [round(part.mean().item(), 4) for part in parts]
-    return {"found": found}
+    name = f"needles, {encoding}, {keys} keys, seed {seed}"
+    trained(model, draw, lambda model, text: _lookup_loss(model, text, keys), steps=steps, rate=1e-3, name=name)
+    generator = torch.Generator().manual_seed(1000 + seed)
+    within = _looked_up(model, next(_haystacks(keys, 600 // keys, 128, generator)), keys).double().mean().item()
+    methods = SEARCHES if encoding == "rope" else SEARCHES[:1]
+    found: dict[str, list[int]] = {method: [] for method in methods}
+    looks: dict[str, list[float]] = {method: [] for method in ("as it is", "as it is, temperature", *METHODS)}
+    for before, back in tqdm(GRID, desc=name, disable=not sys.stderr.isatty(), leave=False):
+        text = _needles_at(keys, texts, before, back, generator)
+        for method in methods:
+            found[method].append(int(_searched(model, text, method).sum()))
+        if encoding == "rope" and back == BACK[0]:
+            for method, shares in looks.items():
+                shares.append(_one_back(model, text[:, : before + 1], method))
+    if encoding == "none":
+        return {"within": round(within, 4), "found": found}
+    best = looks["as it is"][0].argmax()
+    return {
+        "within": round(within, 4),
+        "found": found,
+        "looks": {method: [round(share[best].item(), 3) for share in shares] for method, shares in looks.items()},
+    }
 
 
-def needles_found(keys: int, n: int = EDGES[-1]) -> dict[str, list[list[float]]]:
-    """The stored shares in texts of n letters: for each method a row for each seed, a column for each distance."""
-    runs = [run["found"] for run in runs_of("needles") if run["settings"]["keys"] == keys]
-    return {method: [found[method][str(n)] for found in runs] for method in runs[0] if str(n) in runs[0][method]}
+def needles_found(method: str, *, keys: int, encoding: str = "rope") -> np.ndarray:
+    """(seeds, BEFORE, BACK): the stored shares; nan where the text would be longer than 1024."""
+    chosen = {"encoding": encoding, "keys": keys}
+    same = [run for run in runs_of("needles") if chosen.items() <= run["settings"].items()]
+    shares = np.full((len(same), len(BEFORE), len(BACK)), np.nan)
+    for row, run in zip(shares, same, strict=True):
+        for (before, back), count in zip(GRID, run["found"][method], strict=True):
+            row[BEFORE.index(before), BACK.index(back)] = count / run["settings"]["texts"]
+    return shares
 
 
-def _haystacks(
-    keys: int, count: int, length: int | None, generator: torch.Generator
-) -> Iterator[tuple[Tensor, Tensor]]:
+def _haystacks(keys: int, count: int, length: int | None, generator: torch.Generator) -> Iterator[Tensor]:
     """Texts of `length` letters below 8, or of at most 128, one as likely as twice as many.
 
-    Somewhere stands each key (8 and more) before its value, and at the end each key with its value once more. Beside
-    the texts, where the values stand that are asked for: (count, keys).
+    Somewhere stands each key (8 and more) before its value, and at the end each key with its value once more.
     """
     while True:
         shortest = 4 * keys + 4
@@ -409,23 +472,63 @@ def _haystacks(
         places = 2 * slots + torch.randint(body % 2 + 1, (count, 1), generator=generator)
         text.scatter_(1, places, 8 + torch.arange(keys).expand(count, keys))
         order = torch.rand(count, keys, generator=generator).argsort(1)
-        behind = places.gather(1, order) + 1
         text[:, body::2] = 8 + order
-        text[:, body + 1 :: 2] = text.gather(1, behind)
-        yield text, behind
+        text[:, body + 1 :: 2] = text.gather(1, places.gather(1, order) + 1)
+        yield text
 
 
-def _lookup_loss(model: Model, text: Tensor, behind: Tensor) -> Tensor:
-    asked = -2 * behind.shape[1]
-    return cross_entropy(model(text[:, :-1])[:, asked + 1 :: 2].transpose(1, 2), text[:, asked + 1 :: 2])
+def _needles_at(keys: int, count: int, before: int, back: int, generator: torch.Generator) -> Tensor:
+    """(count, before + back + 2) letters: a value behind `before` of them, and `back` further on its key and it again.
+
+    The other keys stand anywhere, with values of their own, and are not asked for.
+    """
+    text = torch.randint(8, (count, before + back + 2), generator=generator)
+    first = (before - 1) % 2
+    slots = torch.rand(count, (before + back - first) // 2, generator=generator)
+    slots[:, (before - 1) // 2] = -1  # the first of the sorted
+    places = first + 2 * slots.argsort(1)[:, :keys]
+    kinds = 8 + torch.rand(count, keys, generator=generator).argsort(1)
+    text.scatter_(1, places, kinds)
+    text[:, -2], text[:, -1] = kinds[:, 0], text[:, before]
+    return text
+
+
+def _lookup_loss(model: Model, text: Tensor, keys: int) -> Tensor:
+    values = slice(1 - 2 * keys, None, 2)
+    return cross_entropy(model(text[:, :-1])[:, values].transpose(1, 2), text[:, values])
 
 
 @torch.no_grad()
-def _looked_up(model: Model, text: Tensor, behind: Tensor, **options) -> Tensor:
-    """(count, keys): 1 where the value is right."""
-    asked = -2 * behind.shape[1]
-    parts = [model(part[:, :-1], **options)[:, asked + 1 :: 2].argmax(-1) for part in text.split(10)]
-    return (torch.cat(parts) == text[:, asked + 1 :: 2]).double()
+def _looked_up(model: Model, text: Tensor, keys: int, **options) -> Tensor:
+    """(count, keys): whether each value at the end is right."""
+    values = slice(1 - 2 * keys, None, 2)
+    said = torch.cat([model(part[:, :-1], **options)[:, values].argmax(-1) for part in text.split(10)])
+    return said == text[:, values]
+
+
+def _searched(model: Model, text: Tensor, method: str) -> Tensor:
+    """(count, 1): whether the value at the end is right, with a method of SEARCHES."""
+    if method in UNSCALED:
+        return _looked_up(model, text, 1, **UNSCALED[method])
+    if method not in ONE_LAYER:
+        return _looked_up(model, text, 1, tables=tables(method, text.shape[1]))
+    warm = yarn_attention_factor(8.0)
+    hook = model.blocks[ONE_LAYER[method]].register_forward_pre_hook(
+        lambda block, inputs: (inputs[0], tuple(warm * table for table in inputs[1]), *inputs[2:])
+    )
+    right = _looked_up(model, text, 1, tables=tables("by parts", text.shape[1]))
+    hook.remove()
+    return right
+
+
+@torch.no_grad()
+def _one_back(model: Model, text: Tensor, method: str) -> Tensor:
+    """(heads,): how much each head of the first layer looks from the last letter at the one before it, in the mean."""
+    q, k = model.queries_keys(text)[0]
+    cos_and_sin = tables(method, text.shape[1])
+    q, k = apply_rotary_pos_emb(q, k, *cos_and_sin, interleaved=True)
+    scores = (q[..., -1:, :] @ k.mT).squeeze(-2) / q.shape[-1] ** 0.5
+    return scores.softmax(-1)[..., -2].mean(0)
 
 
 def finetuning() -> Runs:
@@ -451,8 +554,7 @@ def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, facto
 EXPERIMENTS = {
     "model": (model, 6), "rescue": (rescue, 1), "needles": (needles, 35), "finetuning": (finetuning, 10),
     "slowed-pairs": (slowed_pairs, 14), "order": (order, 2), "encodings": (encodings, 30), "speeds": (speeds, 2),
-    "linear": (linear, 20), "places": (places, 20), "heads": (heads, 2), "copying": (copying, 11),
-    "encodings-large": (encodings_large, None),
+    "linear": (linear, 20), "places": (places, 20), "heads": (heads, 2), "copying": (copying, 11), "bases": (bases, 40),
 }  # fmt: skip
 
 

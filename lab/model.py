@@ -57,6 +57,7 @@ class Model(nn.Module):
         layers, width, heads: its size; heads divide width.
         longest: texts of more tokens have no learned position.
         symbols: bytes below this number are known.
+        base: that of the rotation's speeds.
         learn_speeds: the speeds of the rotation are trained, too (as logarithms).
     """
 
@@ -69,6 +70,7 @@ class Model(nn.Module):
         heads: int = 4,
         longest: int = 128,
         symbols: int = 128,
+        base: float = 10000.0,
         learn_speeds: bool = False,
     ):
         super().__init__()
@@ -77,7 +79,7 @@ class Model(nn.Module):
         self.places = nn.Embedding(longest, width) if encoding == "learned" else None
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.norm = nn.RMSNorm(width)
-        self.rope = RotaryEmbedding(width // heads, interleaved=True)
+        self.rope = RotaryEmbedding(width // heads, base=base, interleaved=True)
         self.log_speeds = nn.Parameter(self.rope.inv_freq.log()) if learn_speeds else None
         for weight in self.parameters():
             if weight.ndim == 2:

@@ -26,12 +26,17 @@ def text() -> Tensor:
     from pydoc_data.topics import topics
 
     parts = [topics[name] for name in sorted(topics)]
-    for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")):
+    for path in modules():
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8", errors="ignore")))
         parts += [doc for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module)
                   for doc in [ast.get_docstring(node)] if doc]  # fmt: skip
     whole = "\n\n".join(parts).encode("ascii", errors="ignore")
     return torch.frombuffer(bytearray(whole), dtype=torch.uint8).long()
+
+
+def modules() -> list[Path]:
+    """The files of Python's standard library, without its packages."""
+    return sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
 
 
 def held_out(length: int, count: int) -> Tensor:

@@ -14,7 +14,7 @@ from lab.model import ENCODINGS, LINEAR, Model
 from lab.training import batches, held_out, language_model, text
 from tests.conftest import ROOT
 
-STORED = sorted({*EXPERIMENTS} - {"encodings-large"})
+STORED = sorted(EXPERIMENTS)
 
 
 @pytest.fixture(scope="module")
@@ -284,22 +284,68 @@ def test_the_typed_tables_are_those_that_the_papers_print():
 @pytest.mark.parametrize("keys", [1, 4])
 @pytest.mark.parametrize("n", [32, 33, 1024])
 def test_what_is_asked_for_stands_behind_its_key_and_nowhere_else(keys, n):
-    text, behind = next(experiments._haystacks(keys, 50, n, torch.Generator().manual_seed(0)))
+    text = next(experiments._haystacks(keys, 50, n, torch.Generator().manual_seed(0)))
     assert text.shape == (50, n + 1)
     asked, answers = text[:, -2 * keys :: 2], text[:, 1 - 2 * keys :: 2]
     assert (asked.sort(1).values == 8 + torch.arange(keys)).all()
-    body = text[:, : -2 * keys]
     assert (answers < 8).all()
-    assert ((body[:, :, None] == asked[:, None]).sum(1) == 1).all()
-    assert (body.gather(1, behind - 1) == asked).all()
-    assert (body.gather(1, behind) == answers).all()
-    if n == 32:  # every place can hold a value
-        more, behind = next(experiments._haystacks(keys, 3000, 34, torch.Generator().manual_seed(1)))
-        assert {*behind.flatten().tolist()} == {*range(1, more.shape[1] - 2 * keys)}
+    assert (values_behind(text[:, : -2 * keys], asked) == answers).all()
+    if n == 32:  # every place can hold a key
+        more = next(experiments._haystacks(keys, 3000, 34, torch.Generator().manual_seed(1)))[:, : -2 * keys]
+        assert {*(more >= 8).nonzero()[:, 1].tolist()} == {*range(more.shape[1] - 1)}
+
+
+def values_behind(body, asked):
+    """(count, n), (count, keys) -> (count, keys): what stands behind each key, which stands nowhere else."""
+    is_key = body[:, None] == asked[:, :, None]
+    assert (is_key.sum(-1) == 1).all()
+    return body.gather(1, is_key.int().argmax(-1) + 1)
+
+
+@pytest.mark.parametrize("keys", [1, 4])
+@pytest.mark.parametrize(("before", "back"), [(20, 60), (21, 61), (1, 8), (900, 120)])
+def test_a_needle_stands_at_its_place_and_is_asked_for_at_its_distance(keys, before, back):
+    text = experiments._needles_at(keys, 50, before, back, torch.Generator().manual_seed(0))
+    assert text.shape == (50, before + back + 2)
+    body, asked, answer = text[:, :-2], text[:, -2], text[:, -1]
+    assert (body[:, before - 1] == asked).all()
+    assert (body[:, before] == answer).all()
+    everything = torch.arange(8, 8 + keys).expand(50, keys)
+    assert (values_behind(body, everything) < 8).all()
+    assert len({*asked.tolist()}) == keys
+    if keys > 1:
+        others = body.gather(1, (body >= 8).nonzero()[:, 1].view(50, keys))
+        assert len({*others[:, 0].tolist()}) == keys
+
+
+def test_temperature_in_both_layers_is_the_temperature():
+    torch.manual_seed(0)
+    model, warm = Model(layers=2, width=64, heads=2, symbols=9), 0.1 * np.log(8) + 1
+    text = torch.randint(8, (3, 40))
+    cos, sin = experiments.tables("by parts", 40)
+    both = model(text, tables=experiments.tables("by parts, temperature", 40))
+    torch.testing.assert_close(model(text, tables=(warm * cos, warm * sin)), both)
+    seen = []
+    for block in model.blocks:
+        block.register_forward_hook(lambda block, inputs, out, seen=seen: seen.append(inputs[1][0][1, -1].item()))
+    for method in experiments.ONE_LAYER:
+        experiments._searched(model, text, method)
+    plain = cos[1, -1].item()
+    assert seen == pytest.approx([warm * plain, plain, plain, warm * plain])
+
+
+def test_how_much_a_head_looks_one_back_is_what_the_attention_maps_say():
+    torch.manual_seed(0)
+    model, text = Model(layers=2, width=64, heads=2, symbols=9), torch.randint(9, (20, 30))
+    with torch.no_grad():
+        model.blocks[0].to_qkv.weight.mul_(20)  # far from uniform
+    expected = model.attention_maps(text)[0, :, :, -1, -2].mean(0)
+    torch.testing.assert_close(experiments._one_back(model, text, "as it is"), expected)
+    assert (experiments._one_back(model, text, "linear") - expected).abs().min() > 1e-3
 
 
 def test_values_are_compared_where_they_are_asked_for():
-    text, behind = next(experiments._haystacks(4, 20, 40, torch.Generator().manual_seed(0)))
+    text = next(experiments._haystacks(4, 20, 40, torch.Generator().manual_seed(0)))
 
     def oracle(text, **_):
         logits = torch.zeros(*text.shape, 12)
@@ -308,11 +354,11 @@ def test_values_are_compared_where_they_are_asked_for():
                 said[at, row[row.tolist().index(letter) + 1]] = 50.0
         return logits
 
-    assert experiments._looked_up(oracle, text, behind).all()
-    assert experiments._lookup_loss(oracle, text, behind) < 1e-6
+    assert experiments._looked_up(oracle, text, 4).all()
+    assert experiments._lookup_loss(oracle, text, 4) < 1e-6
     text[0, -1] = (text[0, -1] + 1) % 8
-    assert experiments._looked_up(oracle, text, behind).sum() == 79
-    assert experiments._lookup_loss(oracle, text, behind) > 0.5
+    assert experiments._looked_up(oracle, text, 4).sum() == 79
+    assert experiments._lookup_loss(oracle, text, 4) > 0.5
 
 
 def test_each_encoding_is_shown_at_the_rate_that_trained_it_best():
