@@ -5,9 +5,20 @@ from itertools import pairwise, product
 import numpy as np
 from matplotlib.figure import Figure
 
-from figures.interactive import QUERY_INK, Piece, View, label
+from figures.interactive import SCORE_INK, Piece, View, label
 from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_map, on_phone, panels, sheet, styled
-from lab.experiments import EDGES, at_its_rate, energies, needles_found, rescued, runs_of, shipped
+from lab.experiments import (
+    BACK,
+    BEFORE,
+    GRID,
+    SEARCHES,
+    at_its_rate,
+    energies,
+    needles_found,
+    rescued,
+    runs_of,
+    shipped,
+)  # fmt: skip
 
 NAMES = {"none": "none", "learned": "learned table", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
 LOOKS = {
@@ -43,21 +54,34 @@ def draw_rescue() -> Figure:
     return figure
 
 
+HALVES = {"as it is": "as it is", "as it is, temperature": "temperature", "by parts": "speeds",
+          "by parts, temperature": "both"}  # fmt: skip
+
+
 @styled
 def draw_needles() -> Figure:
-    """The share of values found in texts of 1024 letters, by method and distance: one key, and four."""
-    figure = sheet(3.2, 6.2)
-    for ax, keys in zip(panels(figure, 2), (1, 4), strict=True):
-        found = {method: np.mean(runs, axis=0) for method, runs in needles_found(keys).items()}
-        ax.imshow([*found.values()], cmap=MAP, vmin=0, vmax=1, aspect="auto")
-        for (row, column), share in np.ndenumerate([*found.values()]):
-            ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=on_map(share), fontsize=8)
-        ax.axvline(1.5, color="black", linewidth=1)
+    """The percentage of values found, by the letters before them and back to them: neither half, each, both."""
+    figure = sheet(3.9, 6.6)
+    panels, wide = list(product((1, 4), HALVES)), not on_phone()
+    if not wide:
+        panels = list(product(HALVES, (1, 4)))
+    axes = figure.subplots(*((2, 4) if wide else (4, 2)), sharex=True, sharey=True).flat
+    for ax, panel in zip(axes, panels, strict=True):
+        keys, method = panel if wide else panel[::-1]
+        shares = needles_found(method, keys=keys).mean(0)
+        ax.imshow(np.ma.masked_invalid(shares), cmap=MAP, vmin=0, vmax=1, aspect="auto")
+        for (row, column), share in np.ndenumerate(shares):
+            if not np.isnan(share):
+                ax.text(column, row, f"{100 * share:.0f}", ha="center", va="center", color=on_map(share), fontsize=8)
         frame(ax)
-        ax.set_xticks(range(len(EDGES) - 1), EDGES[:-1])
-        show_names = keys == 1 or on_phone()
-        ax.set_yticks(range(len(found)), [*found] if show_names else len(found) * [""])
-        ax.set(title="one key" if keys == 1 else "four keys", xlabel="letters back to the value, from")
+        ax.set_xticks(range(len(BACK)), BACK)
+        ax.set_yticks(range(len(BEFORE)), BEFORE)
+        many = "one key" if keys == 1 else "four keys"
+        ax.set_title(f"{HALVES[method]}" if wide else f"{HALVES[method]}, {many}", fontsize=8)
+        if ax.get_subplotspec().is_first_col():
+            ax.set_ylabel(f"{many}: letters before" if wide else "letters before")
+        if ax.get_subplotspec().is_last_row():
+            ax.set_xlabel("letters back")
     return figure
 
 
@@ -158,33 +182,35 @@ def draw_energy() -> Figure:
 
 
 def explore_needles() -> Piece:
-    """A method, a length of the text, one key or four: the share of values found, by their distance, as bars."""
-    lengths, keys = (256, 512, 1024), (1, 4)
-    found = {(many, n): needles_found(many, n) for many, n in product(keys, lengths)}
-    methods, states = tuple(found[1, 1024]), {}
-    for (i, method), (j, n), (k, many) in product(enumerate(methods), enumerate(lengths), enumerate(keys)):
-        shares = np.mean(found[many, n][method], axis=0).tolist()
-        bars = "".join(f"M{40 + 60 * place} 240V{240 - 190 * share:.1f}" for place, share in enumerate(shares))
-        words = [f"{share:.0%}" for share in shares] + [""] * (len(EDGES) - 1 - len(shares))
-        states[i, j, k] = {
-            "bars": {"d": bars}, "method": {"text": method}, "length": {"text": n},
-            "keys": {"text": "one key" if many == 1 else "four keys"}, "last": {"text": words[len(shares) - 1]},
-            **{f"v{place}": {"text": word} for place, word in enumerate(words)},
+    """A method, one key or four: the share of values found, by the letters before them and the letters back to them."""
+    many, states = {1: "one key", 4: "four keys"}, {}
+    for (i, method), (j, keys) in product(enumerate(SEARCHES), enumerate(many)):
+        shares = needles_found(method, keys=keys).mean(0)
+        cells = {}
+        for row, column in np.argwhere(~np.isnan(shares)):
+            share = shares[row, column]
+            cells[f"c{row}{column}"] = {"fill-opacity": f"{0.45 * share:.2f}"}
+            cells[f"n{row}{column}"] = {"text": f"{share:.0%}"}
+        states[i, j] = cells | {
+            "method": {"text": method}, "keys": {"text": many[keys]},
+            "far": {"text": f"{shares[0, -1]:.0%}"}, "crowd": {"text": f"{shares[-1, 0]:.0%}"},
         }  # fmt: skip
-    columns = tuple(enumerate(pairwise(EDGES)))
-    svg = (
-        f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="34" data-part="bars"></path>'
-        '<path d="M10 50H310" stroke="currentColor" stroke-dasharray="4 4"></path>'
-        '<path d="M10 240H310" stroke="currentColor"></path>'
-        + "".join(label(40 + 60 * place, 258, f"{a}–", anchor="middle") for place, (a, _) in columns)
-        + "".join(label(40 + 60 * place, 274, f"{b}", anchor="middle") for place, (_, b) in columns)
-        + "".join(label(40 + 60 * place, 40, part=f"v{place}", anchor="middle") for place, _ in columns)
-        + label(310, 294, "letters back to the value; dashed: all are found", anchor="end")
-    )  # fmt: skip
-    alt = "Bars, one for each range of distances: the share of values that the model finds. It was trained up to 128."
-    said = (
-        '“<b data-part="method"></b>”, <span data-part="length"></span> letters, <span data-part="keys"></span>: '
-        'it finds <b data-part="last"></b> of the values that are farthest back.'
+    svg = label(186, 16, "letters back to the value", anchor="middle") + label(0, 34, "before it")
+    svg += "".join(label(92 + 47 * column, 34, str(back), anchor="middle") for column, back in enumerate(BACK))
+    svg += "".join(label(52, 62 + 40 * row, str(before), anchor="end") for row, before in enumerate(BEFORE))
+    for before, back in GRID:
+        row, column = BEFORE.index(before), BACK.index(back)
+        svg += (
+            f'<rect x="{69 + 47 * column}" y="{38 + 40 * row}" width="46" height="39" fill="{SCORE_INK}" '
+            f'data-part="c{row}{column}"></rect>'
+        ) + label(92 + 47 * column, 62 + 40 * row, part=f"n{row}{column}", anchor="middle")
+    alt = (
+        "A table of percentages, the greener the more is found: downwards the letters before the value, across the "
+        "letters from the question back to it. The models were trained on texts of at most 128 letters."
     )
-    sliders = (("method", methods, 0), ("letters", tuple(map(str, lengths)), 2), ("keys", ("one", "four"), 0))
-    return Piece("needles", said, (View(alt, svg, (320, 302)),), sliders, states, buttons=(0, 1, 2))
+    said = (
+        '“<b data-part="method"></b>”, <span data-part="keys"></span>: behind 20 letters and 900 back the model finds '
+        '<b data-part="far"></b>; behind 900 letters and 60 back, <b data-part="crowd"></b>.'
+    )
+    sliders = (("method", SEARCHES, 0), ("keys", ("one", "four"), 1))
+    return Piece("needles", said, (View(alt, svg, (320, 244)),), sliders, states, buttons=(0, 1))

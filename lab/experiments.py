@@ -291,10 +291,10 @@ def _with_base(*, base: float, seed: int, **settings) -> dict:
     found = {}
     for method in ("as it is", "as it is, temperature", "cropped", *METHODS):
         beta_fast = chosen if method.startswith("by parts") else None
-        turned = {"tables": tables(method, EDGES[-1], beta_fast=beta_fast, base=base)}
-        found[method] = by_position(model, texts, EDGES, **(UNSCALED.get(method) or turned))
+        options = UNSCALED.get(method) or {"tables": tables(method, EDGES[-1], beta_fast=beta_fast, base=base)}
+        found[method] = by_position(model, texts, EDGES, **options)
     slowed: dict[str, list] = {"two": [], "from": []}
-    for first in range(len(model.rope.inv_freq)):
+    for first in range(len(model.rope.inv_freq) - 1):
         for name, last in {"two": first + 2, "from": None}.items():
             speeds = model.rope.inv_freq
             speeds[first:last] /= 8
