@@ -68,11 +68,12 @@ def draw_needles() -> Figure:
     axes = figure.subplots(*((2, 4) if wide else (4, 2)), sharex=True, sharey=True).flat
     for ax, panel in zip(axes, panels, strict=True):
         keys, method = panel if wide else panel[::-1]
-        shares = needles_found(method, keys=keys).mean(0)
-        ax.imshow(np.ma.masked_invalid(shares), cmap=MAP, vmin=0, vmax=1, aspect="auto")
-        for (row, column), share in np.ndenumerate(shares):
-            if not np.isnan(share):
-                ax.text(column, row, f"{100 * share:.0f}", ha="center", va="center", color=on_map(share), fontsize=8)
+        found = needles_found(method, keys=keys).mean(0)
+        ax.imshow(np.ma.masked_invalid(found), cmap=MAP, vmin=0, vmax=100, aspect="auto")
+        for (row, column), percent in np.ndenumerate(found):
+            if not np.isnan(percent):
+                colour = on_map(percent / 100)
+                ax.text(column, row, f"{percent:.0f}", ha="center", va="center", color=colour, fontsize=8)
         frame(ax)
         ax.set_xticks(range(len(BACK)), BACK)
         ax.set_yticks(range(len(BEFORE)), BEFORE)
@@ -185,15 +186,14 @@ def explore_needles() -> Piece:
     """A method, one key or four: the share of values found, by the letters before them and the letters back to them."""
     many, states = {1: "one key", 4: "four keys"}, {}
     for (i, method), (j, keys) in product(enumerate(SEARCHES), enumerate(many)):
-        shares = needles_found(method, keys=keys).mean(0)
-        cells = {}
-        for row, column in np.argwhere(~np.isnan(shares)):
-            share = shares[row, column]
-            cells[f"c{row}{column}"] = {"fill-opacity": f"{0.45 * share:.2f}"}
-            cells[f"n{row}{column}"] = {"text": f"{share:.0%}"}
+        found, cells = needles_found(method, keys=keys).mean(0), {}
+        for row, column in np.argwhere(~np.isnan(found)):
+            percent = found[row, column]
+            cells[f"c{row}{column}"] = {"fill-opacity": f"{0.0045 * percent:.2f}"}
+            cells[f"n{row}{column}"] = {"text": f"{percent:.0f}%"}
         states[i, j] = cells | {
             "method": {"text": method}, "keys": {"text": many[keys]},
-            "far": {"text": f"{shares[0, -1]:.0%}"}, "crowd": {"text": f"{shares[-1, 0]:.0%}"},
+            "far": {"text": f"{found[0, -1]:.0f}%"}, "crowd": {"text": f"{found[-1, 0]:.0f}%"},
         }  # fmt: skip
     svg = label(186, 16, "letters back to the value", anchor="middle") + label(0, 34, "before it")
     svg += "".join(label(92 + 47 * column, 34, str(back), anchor="middle") for column, back in enumerate(BACK))
@@ -212,5 +212,5 @@ def explore_needles() -> Piece:
         '“<b data-part="method"></b>”, <span data-part="keys"></span>: behind 20 letters and 900 back the model finds '
         '<b data-part="far"></b>; behind 900 letters and 60 back, <b data-part="crowd"></b>.'
     )
-    sliders = (("method", SEARCHES, 0), ("keys", ("one", "four"), 1))
+    sliders = (("method", SEARCHES, SEARCHES.index("by parts")), ("keys", ("one", "four"), 1))
     return Piece("needles", said, (View(alt, svg, (320, 244)),), sliders, states, buttons=(0, 1))

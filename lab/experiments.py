@@ -253,27 +253,6 @@ def model() -> Runs:
     yield settings, lambda: _shipped(settings)
 
 
-def slowed_pairs() -> Runs:
-    """Three models like the one that ships, on longer texts: eight times slower in two neighbouring pairs."""
-    for seed in range(3):
-        settings = {"encoding": "rope", "seed": seed, "steps": 1500, "length": 128, "batch": 32, "factor": 8.0}
-        yield settings, lambda settings=settings: _with_slowed_pairs(**settings)
-
-
-def _with_slowed_pairs(*, seed: int, factor: float, **settings) -> dict:
-    model, texts = shipped()
-    if seed:
-        model, _ = language_model(seed=seed, **settings)
-    slowed = []
-    for first in range(len(model.rope.inv_freq) - 1):
-        speeds = model.rope.inv_freq
-        speeds[first : first + 2] /= factor
-        at = cos_sin(torch.arange(EDGES[-1]), speeds)
-        slowed.append(by_position(model, texts, EDGES, tables=at))
-    strongest = energies(model, texts[:, : settings["length"]]).argmax(-1)
-    return {"as it is": by_position(model, texts, EDGES), "slowed": slowed, "strongest": strongest.tolist()}
-
-
 def bases() -> Runs:
     """Three models like the one that ships, and three with a base at which twelve of sixteen pairs turn in training."""
     for base, seed in product((10000.0, 80.0), range(3)):
@@ -448,14 +427,14 @@ def find_needles(*, encoding: str, keys: int, seed: int, steps: int, texts: int)
 
 
 def needles_found(method: str, *, keys: int, encoding: str = "rope") -> np.ndarray:
-    """(seeds, BEFORE, BACK): the stored shares; nan where the text would be longer than 1024."""
+    """(seeds, BEFORE, BACK): the stored results in percent; nan where the text would be longer than 1024."""
     chosen = {"encoding": encoding, "keys": keys}
     same = [run for run in runs_of("needles") if chosen.items() <= run["settings"].items()]
-    shares = np.full((len(same), len(BEFORE), len(BACK)), np.nan)
-    for row, run in zip(shares, same, strict=True):
+    found = np.full((len(same), len(BEFORE), len(BACK)), np.nan)
+    for row, run in zip(found, same, strict=True):
         for (before, back), count in zip(GRID, run["found"][method], strict=True):
-            row[BEFORE.index(before), BACK.index(back)] = count / run["settings"]["texts"]
-    return shares
+            row[BEFORE.index(before), BACK.index(back)] = 100 * count / run["settings"]["texts"]
+    return found
 
 
 def _haystacks(keys: int, count: int, length: int | None, generator: torch.Generator) -> Iterator[Tensor]:
@@ -552,8 +531,8 @@ def _tuned(*, method: str, seed: int, steps: int, length: int, batch: int, facto
 
 
 EXPERIMENTS = {
-    "model": (model, 6), "rescue": (rescue, 1), "needles": (needles, 35), "finetuning": (finetuning, 10),
-    "slowed-pairs": (slowed_pairs, 14), "order": (order, 2), "encodings": (encodings, 30), "speeds": (speeds, 2),
+    "model": (model, 6), "rescue": (rescue, 1), "needles": (needles, 80), "finetuning": (finetuning, 10),
+    "order": (order, 2), "encodings": (encodings, 30), "speeds": (speeds, 2),
     "linear": (linear, 20), "places": (places, 20), "heads": (heads, 2), "copying": (copying, 11), "bases": (bases, 40),
 }  # fmt: skip
 
