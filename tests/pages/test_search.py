@@ -56,7 +56,7 @@ ENGINEERS = {
         is_neox_style; rotary_interleaved; traditional; NEOX; rope_interleave; rotate_half; rope_parameters;
         hf-overrides; rope-freq-base; yarn-orig-ctx; rope-freq-scale; ExLlama alpha; short prompts; inv_freq
         buffer; turned backwards; partial rotary; KV cache; two bases; ONNX; torch.compile; Megatron; MLX;
-        Transformer Engine; 2-D positions; quantization""",
+        Transformer Engine; 2-D positions; quantization; qwen2.5""",
     "09_beyond_training_length": "rope_scaling; dynamic NTK; high_freq_factor",
     "06_rope_in_code": "packed documents; which check sees which mistake",
     "07_long_range_decay": "which base",
@@ -66,7 +66,7 @@ READERS = {
     "09_beyond_training_length": "yarn; NTK-aware; position interpolation; critical dimension; longrope",
     "04_rope_from_complex_numbers": "complex numbers; derivation; the proof that it works",
     "06_rope_in_code": "rotate the values; rotate_half mistakes; table in a buffer; packed documents; left padding",
-    "models": "base 500000; 500,000; deepseek v3; which model does what; qwen2.5",
+    "models": "base 500000; 500,000; deepseek v3; which model does what",
     "notation": "what is theta; notation; symbols",
     "rope_in_five_minutes": "why not rotate values; llama 3; gemma 3; warnings",
     "glossary": "what is the base; why pairs; NTK; 外推; YaRN; xPos; p-RoPE; partial rotary",
