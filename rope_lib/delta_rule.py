@@ -1,0 +1,95 @@
+"""The delta rule with a gate: a state that replaces what it holds for a key, in steps and in chunks.
+
+    S_t = gate_t S_{t-1} + k_t w_t^T    with the write    w_t = beta_t (v_t - gate_t S_{t-1}^T k_t)
+
+and the output S_t^T q_t. Keys are expected to have length 1. Nothing rotates; to rotate, turn q and k before.
+
+Errors: TypeError where an argument is no dense tensor of one floating-point dtype; ValueError where shapes or devices
+do not match.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rope_lib._checks import check_same_dtype
+
+
+def delta_rule_step(
+    state: Tensor, q: Tensor, k: Tensor, v: Tensor, *, beta: Tensor, gate: Tensor
+) -> tuple[Tensor, Tensor]:
+    """One token.
+
+    Args:
+        state: (..., key_dim, value_dim), zeros at the beginning of a text.
+        q, k: (..., key_dim).
+        v: (..., value_dim).
+        beta: (...), how much is replaced: 0 nothing, 1 all; 2 turns what the state holds for the key to its negative.
+        gate: (...), what is left of the state before the token is written, 1 for all.
+
+    Returns:
+        The output, (..., value_dim), and the new state.
+
+    Source: Yang et al. 2024, section 2.2, without the gate; with it Yang et al. 2025, section 3.1.
+
+    Example:
+        >>> key, value = torch.eye(4)[0], torch.tensor([3.0, 5.0])
+        >>> one = torch.tensor(1.0)
+        >>> delta_rule_step(torch.ones(4, 2), key, key, value, beta=one, gate=one)[0]
+        tensor([3., 5.])
+    """
+    _check(state, q, k, v, beta, gate, "(..., key_dim)", state.ndim - 1)
+    state = gate[..., None, None] * state
+    write = beta[..., None] * (v - (k[..., None, :] @ state)[..., 0, :])
+    state = state + k[..., :, None] * write[..., None, :]
+    return (q[..., None, :] @ state)[..., 0, :], state
+
+
+def delta_rule_chunk(
+    state: Tensor, q: Tensor, k: Tensor, v: Tensor, *, beta: Tensor, gate: Tensor
+) -> tuple[Tensor, Tensor]:
+    """A stretch of tokens at once, with the results of `delta_rule_step` one after the other.
+
+    A text is cut into stretches of 64 tokens or so, and the state goes from each to the next.
+
+    Args:
+        state: (..., key_dim, value_dim), before the first of the tokens.
+        q, k: (..., tokens, key_dim).
+        v: (..., tokens, value_dim).
+        beta, gate: (..., tokens). A gate is above 0.
+
+    Returns:
+        The outputs, (..., tokens, value_dim), and the state behind the last token.
+
+    Source: Yang et al. 2024, section 3, without the gate; with it Yang et al. 2025, section 3.3.
+
+    Example:
+        >>> q = k = torch.eye(4)[None]  # one head, four tokens
+        >>> v, ones = torch.ones(1, 4, 2), torch.ones(1, 4)
+        >>> outputs, state = delta_rule_chunk(torch.zeros(1, 4, 2), q, k, v, beta=ones, gate=ones)
+        >>> outputs.shape, state.shape
+        (torch.Size([1, 4, 2]), torch.Size([1, 4, 2]))
+    """
+    _check(state, q, k, v, beta, gate, "(..., tokens, key_dim)", state.ndim)
+    logs, strength = gate.log().cumsum(-1), beta[..., None]
+    kept = (logs[..., :, None] - logs[..., None, :]).tril(-1).exp().tril()  # [i, j]: at token i of what j wrote
+    at_start = logs.exp()[..., None]  # at each token of the state before the stretch
+    inside = (strength * (k @ k.mT) * kept).tril(-1)
+    wanted = strength * (v - at_start * (k @ state))  # (I + inside) writes = wanted
+    writes = torch.linalg.solve_triangular(inside, wanted, upper=False, unitriangular=True)
+    outputs = at_start * (q @ state) + ((q @ k.mT) * kept) @ writes
+    return outputs, at_start[..., -1:, :] * state + (kept[..., -1, :, None] * k).mT @ writes
+
+
+def _check(state: Tensor, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, gate: Tensor, form: str, axes: int) -> None:
+    check_same_dtype(state=state, q=q, k=k, v=v, beta=beta, gate=gate)
+    lead = q.shape[:-1]
+    fits = q.ndim == axes and q.shape == k.shape and v.shape[:-1] == beta.shape == gate.shape == lead
+    if not fits or state.shape != (*q.shape[: state.ndim - 2], q.shape[-1], v.shape[-1]):
+        shapes = ", ".join(f"{name} {tuple(x.shape)}" for name, x in (("state", state), ("q", q), ("k", k), ("v", v)))
+        raise ValueError(
+            f"shapes are: {shapes}, beta {tuple(beta.shape)}, gate {tuple(gate.shape)}; q and k must be {form}, v the "
+            "same with value_dim, beta and gate without the last axis, state (..., key_dim, value_dim) (one number for "
+            "all heads? expand it)"
+        )
