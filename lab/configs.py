@@ -353,4 +353,56 @@ CONFIGS = [
             "rope_scaling": {"factor": 4.0, "type": "linear"}, "rope_theta": 100000,
         },
     },
+    {
+        "model": "zai-org/GLM-4.5, config.json",
+        "confirmed": "two copies of its values; arXiv 2508.06471 says base and length",
+        "config": {
+            "model_type": "glm4_moe", "head_dim": 128, "hidden_size": 5120, "num_attention_heads": 96,
+            "max_position_embeddings": 131072, "partial_rotary_factor": 0.5, "rope_scaling": None,
+            "rope_theta": 1000000,
+        },
+    },
+    {
+        "model": "Qwen/Qwen3-Next-80B-A3B-Instruct, config.json",
+        "confirmed": "two copies of its values, one with the revision",
+        "config": {
+            "model_type": "qwen3_next", "head_dim": 256, "hidden_size": 2048, "num_attention_heads": 16,
+            "max_position_embeddings": 262144, "partial_rotary_factor": 0.25, "rope_scaling": None,
+            "rope_theta": 10000000,
+        },
+    },
+    {
+        "model": "MiniMaxAI/MiniMax-M2, config.json",
+        "confirmed": "a copy of the whole file, two of its values",
+        "config": {
+            "model_type": "minimax_m2", "head_dim": 128, "hidden_size": 3072, "num_attention_heads": 48,
+            "max_position_embeddings": 196608, "rope_theta": 5000000, "rotary_dim": 64,
+        },
+    },
+    {
+        "model": "allenai/Olmo-3-1025-7B, config.json",
+        "confirmed": "a copy of the whole file",
+        "layer_types": ["full_attention", "sliding_attention"],
+        "config": {
+            "model_type": "olmo3", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 65536,
+            "rope_scaling": {
+                "attention_factor": 1.2079441541679836, "beta_fast": 32.0, "beta_slow": 1.0, "factor": 8.0,
+                "original_max_position_embeddings": 8192, "rope_type": "yarn",
+            },
+            "rope_theta": 500000, "sliding_window": 4096,
+        },
+    },
+    {
+        "model": "mistralai/Ministral-3-8B-Instruct-2512, config.json, text_config",
+        "confirmed": "two copies of rope_parameters; sizes are the defaults of transformers' class",
+        "config": {
+            "model_type": "ministral3", "head_dim": 128, "hidden_size": 4096, "num_attention_heads": 32,
+            "max_position_embeddings": 262144,
+            "rope_parameters": {
+                "beta_fast": 32.0, "beta_slow": 1.0, "factor": 16.0, "llama_4_scaling_beta": 0.1, "mscale": 1.0,
+                "mscale_all_dim": 1.0, "original_max_position_embeddings": 16384, "rope_theta": 1000000.0,
+                "rope_type": "yarn", "type": "yarn",
+            },
+        },
+    },
 ]  # fmt: skip

@@ -65,18 +65,28 @@ MODELS = (
     Model("Gemma 4 E2B, global layers", HALF, None, "google/gemma-4-E2B, its text_config", "full_attention"),
     Model("Gemma 4 E2B, local layers", HALF, None, "google/gemma-4-E2B, its text_config", "sliding_attention"),
     Model("GLM-4 9B", NEIGHBOURS, None, "THUDM/glm-4-9b-chat, its rope_ratio 500 times 10000"),
+    Model("GLM-4.5", HALF, 131072, "zai-org/GLM-4.5"),
     Model("DeepSeek-V3", NEIGHBOURS, 131072, "deepseek-ai/DeepSeek-V3"),
+    Model("Kimi K2", NEIGHBOURS, 32768, "moonshotai/Kimi-K2-Instruct"),
     Model("gpt-oss 20B", HALF, None, "openai/gpt-oss-20b"),
+    Model("Qwen3-Next 80B", HALF, None, "Qwen/Qwen3-Next-80B-A3B-Instruct"),
+    Model("MiniMax-M2", HALF, None, "MiniMaxAI/MiniMax-M2"),
+    Model("OLMo 3 7B, global layers", HALF, 65536, "allenai/Olmo-3-1025-7B", "full_attention"),
+    Model("OLMo 3 7B, local layers", HALF, 65536, "allenai/Olmo-3-1025-7B", "sliding_attention"),
+    Model("Ministral 3 8B", HALF, None, "mistralai/Ministral-3-8B-Instruct-2512, its text_config"),
 )
 
 
 def row(model: Model) -> dict:
     """What the table shows of a model; speeds and factor are computed by the library from its configuration."""
     config, local = model.config, model.layer_type == "sliding_attention"
-    rope = config.get("rope_parameters", {}).get(model.layer_type) or config.get("rope_scaling") or {}
-    if local and "rope_scaling" in config:  # Gemma 3 scales its global layers only
+    given = config.get("rope_parameters", {})
+    rope = given.get(model.layer_type) or config.get("rope_scaling") or given
+    if local and "rope_scaling" in config:  # Gemma 3 and OLMo 3 scale their global layers only
         rope = {}
-    base = rope.get("rope_theta") or config.get("rope_local_base_freq" if local else "rope_theta", 10000)
+    base = rope.get("rope_theta") or config.get("rope_theta", 10000)
+    if local:
+        base = config.get("rope_local_base_freq", base)
     kind = rope.get("rope_type", rope.get("type", "default"))
     stretched = rope.get("factor", 1) * rope.get("original_max_position_embeddings", 0)
     longest = max(config.get("max_position_embeddings") or config["n_positions"], int(stretched))
@@ -150,6 +160,10 @@ TRAINED_BY = {  # where the length in training is said; it is not in configurati
     "Gemma 3 12B, global layers": "arXiv 2503.19786, on long context",
     "Gemma 3 12B, local layers": "the same",
     "DeepSeek-V3": "arXiv 2412.19437, section 4.3",
+    "GLM-4.5": "arXiv 2508.06471, on mid-training",
+    "Kimi K2": "arXiv 2507.20534, on pre-training",
+    "OLMo 3 7B, global layers": "arXiv 2512.13961, section 3.6.4",
+    "OLMo 3 7B, local layers": "the same",
 }
 
 

@@ -52,6 +52,21 @@ NAMES = {  # whole keys
     *("factor", "base", "freq_base", "freq_scale", "base_freq", "base_frequency"),
     *("d_head", "head_size", "attention_head_size", "pos_emb"),
 }
+ELSEWHERE = {  # names in the files of other programs: what the same thing is called here
+    "rope_max_wavelength": "rope_theta",  # Keras
+    "rope_frequency_adjustment_factor": "factor of a llama3 block",
+    "rope_low_freq_factor": "its low_freq_factor",
+    "rope_high_freq_factor": "its high_freq_factor",
+    "rope_pretraining_sequence_length": "its original_max_position_embeddings",
+    "rope_base": "rope_theta",  # LitGPT, torchtune
+    "rotary_percentage": "partial_rotary_factor",
+    "rope_condense_ratio": "factor of a linear block",
+    "rope_adjustments": "rope_scaling, without its type",
+    "head_size": "head_dim",
+    "yarn": "rope_scaling of type yarn, its beta beta_fast and its alpha beta_slow",  # Mistral's params.json
+    "rope_ratio": "a number by which 10000 is multiplied to give rope_theta",  # ChatGLM
+    "partial_rotary_factors": "partial_rotary_factor, one for each layer",  # Step
+}
 PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config", "talker_config")
 ROTARY_NAMES = (None, "rope", "rotary", "default")  # of position_embedding_type; "absolute" stands beside them, too
 ASK_THE_CLASS = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
@@ -159,6 +174,8 @@ def _check_that_it_rotates(config: Mapping) -> None:
         check_flag(flag, name)
         if flag is not otherwise:
             raise ValueError(f"config has {name}: {str(flag).lower()}; it is of a model without rotation")
+    if model_type == "granitemoehybrid" and code is None:
+        raise ValueError("config has no position_embedding_type: of granitemoehybrid only those rotate that say 'rope'")
     if code not in ROTARY_NAMES and not (code == "absolute" and (has_base or BLOCKS[0] in given)):
         raise ValueError(f"config has position_embedding_type {code!r}; it is of a model without rotation")
     blocks = [config[name] for name in BLOCKS if isinstance(config.get(name), Mapping)]
@@ -210,6 +227,8 @@ def _check_keys(config: dict) -> None:
     if strange:
         keys = ", ".join(sorted(strange))
         problems.append(f"config has {keys}: not known here, and the frequencies may depend on it")
+        if translated := [f"{key} is {ELSEWHERE[key]}" for key in sorted(strange) if key in ELSEWHERE]:
+            advice.append(f"In the words of transformers {', '.join(translated)}")
         advice.append("Remove a key only if nothing depends on it, or once its effect is in other keys")
     if missing:
         of_class = f", and what models of {_model(config)} take is not known here" if "model_type" in config else ""

@@ -48,6 +48,11 @@ def test_rows_by_hand():
     assert found["Gemma 4 E2B, global layers"]["rotated"] == "128 of 512"
     assert found["Gemma 4 E2B, global layers"]["slowest"] == pytest.approx(2 * math.pi * 1e6 ** (126 / 512), rel=1e-12)
     assert found["Phi-3 mini 128k"]["scaling"] == "longrope"
+    assert found["OLMo 3 7B, local layers"]["base"] == 500_000
+    assert found["OLMo 3 7B, local layers"]["slowest"] == found["Llama 3 8B"]["slowest"]
+    assert found["OLMo 3 7B, global layers"]["attention_factor"] == pytest.approx(0.1 * math.log(8) + 1, rel=1e-12)
+    assert found["MiniMax-M2"]["slowest"] == pytest.approx(2 * math.pi * 5e6 ** (62 / 64), rel=1e-12)
+    assert found["Ministral 3 8B"]["scaling"] == "yarn"
     assert found["Qwen3-VL 8B"]["scaling"] == "none (M-RoPE)"
 
 

@@ -25,7 +25,7 @@ def tolerance(config, slowest):
     operations around it add one each. Where two speeds are blended, the weight is off by as much, and the sum can be
     `factor` times smaller than what it weighs.
     """
-    rope = config.get("rope_scaling") or {}
+    rope = config.get("rope_scaling") or config.get("rope_parameters") or {}
     blended = {"yarn", "llama3"} & {rope.get("rope_type"), rope.get("type")}
     return 2**-24 * (8 + math.log(1 / slowest)) * (1 + rope["factor"] if blended else 1)
 
@@ -587,6 +587,7 @@ CASES = [
     for kind, layers in kinds.items()
     for layer_type, row in layers.items()
 ]
+USED_IF = {"granitemoehybrid": {"position_embedding_type": "rope"}}  # else no layer uses what its module computes
 CONTRADICTS = (
     r"and the class of model_type .* (takes rope_parameters .* which is meant|does not read it: it takes)|even"
 )
@@ -596,7 +597,7 @@ def test_files_of_sizes_alone_mean_what_transformers_computes():
     """Files with a base or a head of their own mean the same as well, or are refused where their class ignores it."""
     refused, wrong = set(), []
     for name, kind, layer_type, (pairs, second, last, factor) in CASES:
-        config = FILES["settings"][kind] | {"model_type": name}
+        config = FILES["settings"][kind] | {"model_type": name} | USED_IF.get(name, {})
         try:
             inv_freq, attention_factor = frequencies_from_config(config, layer_type=layer_type)
         except ValueError as error:
@@ -616,6 +617,33 @@ def test_files_of_sizes_alone_mean_what_transformers_computes():
         assert kind != "sizes"
         if kind == "head" and ("base", name, layer_type) not in refused:
             assert FILES["files"][name]["head"] == FILES["files"][name]["base"], name
+
+
+def test_a_hybrid_that_says_nothing_of_its_positions_is_refused():
+    granite = {"model_type": "granitemoehybrid", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000}
+    with pytest.raises(ValueError, match="only those rotate that say 'rope'"):
+        frequencies_from_config(granite)
+    with pytest.raises(ValueError, match="'nope'; it is of a model without rotation"):
+        frequencies_from_config(granite | {"position_embedding_type": "nope"})
+    assert len(frequencies_from_config(granite | {"position_embedding_type": "rope"})[0]) == 64
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ({"n_embd": 4096, "n_head": 32, "rope_base": 500000}, "rope_base is rope_theta"),
+        (
+            {"dim": 4096, "n_heads": 32, "yarn": {"factor": 4.0, "beta": 32, "alpha": 1}},
+            "its beta beta_fast and its alpha",
+        ),
+        ({"rope_max_wavelength": 5e5, "rope_low_freq_factor": 1}, "rope_low_freq_factor is its low.*is rope_theta"),
+        ({"model_type": "chatglm", "rope_ratio": 500}, "rope_ratio is a number by which 10000 is multiplied"),
+    ],
+    ids=["LitGPT", "Mistral", "Keras", "ChatGLM"],
+)
+def test_names_of_other_programs_are_translated(file, told):
+    with pytest.raises(ValueError, match=f"In the words of transformers .*{told}"):
+        frequencies_from_config(file)
 
 
 def test_one_version_of_transformers_is_named_everywhere():
