@@ -116,16 +116,18 @@ def sectioned_cos_sin(
     positions: Tensor, inv_freq: Tensor, *, sections: Sequence[int], interleaved_sections: bool,
     dtype: torch.dtype = torch.float32,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """M-RoPE: `cos_sin` for positions with several coordinates that share one spectrum, as in Qwen2-VL and Qwen3-VL.
+    """`cos_sin` for positions with several coordinates that share the pairs, as in M-RoPE of Qwen2-VL and Qwen3-VL.
 
-    The first sections[0] pairs, the fastest, turn by the first coordinate, the next sections[1] by the second, and so
-    on; with interleaved_sections the pairs take the coordinates in turn. Where all coordinates agree, as for text, this
-    is `cos_sin`, so a model that got the wrong one of the two goes wrong at its first image only.
+    The first sections[0] pairs turn by the first coordinate, the next sections[1] by the second, and so on; with
+    interleaved_sections the pairs take the coordinates in turn. Where all coordinates agree, as for text, this is
+    `cos_sin`, so a model that got the wrong one of the two goes wrong at its first image only.
 
     Args:
         positions: (..., axes) in tokens, e.g. (time, row, column): the coordinates are the last axis. (Hugging Face's
             position_ids have them first: movedim(0, -1).)
-        inv_freq: (rotary_dim // 2,) float64, in rad per token.
+        inv_freq: (rotary_dim // 2,) float64, in rad per token: the speed of each pair, in any order. Where each
+            coordinate has a spectrum of its own (Flux, Wan, CogVideoX), they are laid end to end, for example
+            torch.cat([inverse_frequencies(dims) for dims in (16, 56, 56)]).
         sections: pairs of each coordinate, e.g. (16, 24, 24) for rotary_dim 128: `mrope_section` in a configuration.
         interleaved_sections: True for Qwen3-VL, Qwen3.5, Qwen3-Omni, whose files may lack `mrope_interleaved`: pair 0
             turns by the first coordinate, pair 1 by the second, and so on around; where a later coordinate has its

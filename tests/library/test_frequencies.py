@@ -164,6 +164,62 @@ def test_interleaved_sections_by_hand(sections, axes, generator):
     torch.testing.assert_close(sin, angles.sin(), rtol=0, atol=1e-12)
 
 
+DIFFUSERS = json.loads((ROOT / "tests" / "data" / "diffusers.json").read_text(encoding="utf-8"))
+FRAMES, ROWS, COLUMNS = (torch.arange(n).double() for n in DIFFUSERS["grid"])
+
+
+def on_the_trained_grid(model, axis, count):
+    """Evenly from the crop's first row (or column), in steps of that of its last, divided by the count."""
+    (first, last), n = (corner[axis] for corner in DIFFUSERS["crops"][model]), len(count)
+    return first + count * (last * (n - 1) / n - first) / (n - 1)
+
+
+def middle(count):
+    return count - (len(count) - len(count) // 2)
+
+
+VIDEO = (FRAMES, ROWS, COLUMNS)
+OF_DIFFUSERS = {  # dimensions of each axis, base, coordinates
+    "Flux": ((16, 56, 56), 1e4, VIDEO),
+    "Flux 2": ((32, 32, 32, 32), 2000, VIDEO),
+    "HunyuanVideo": ((16, 56, 56), 256, VIDEO),
+    "Wan": ((44, 42, 42), 1e4, VIDEO),
+    "Qwen-Image": ((16, 56, 56), 1e4, (FRAMES, middle(ROWS), middle(COLUMNS))),
+    "CogVideoX": ((16, 24, 24), 1e4, (FRAMES, *(on_the_trained_grid("CogVideoX", *it) for it in enumerate(VIDEO[1:])))),
+    "CogVideoX 1.5": ((16, 24, 24), 1e4, VIDEO),
+    "HunyuanDiT": ((44, 44), 1e4, [on_the_trained_grid("HunyuanDiT", *it) for it in enumerate(VIDEO[1:])]),
+    "Cosmos": (
+        (44, 42, 42),
+        (1e4 * 2 ** (44 / 42), 1e4, 1e4),
+        (FRAMES * 24 / 30, ROWS, COLUMNS),
+    ),  # time: NTK-aware by 2
+}
+
+
+@pytest.mark.parametrize("model", DIFFUSERS["models"])
+def test_axes_of_unequal_shares_are_those_of_diffusers(model):
+    axes, base, coordinates = OF_DIFFUSERS[model]
+    places = torch.cartesian_prod(*coordinates)[DIFFUSERS["first_token"] :: DIFFUSERS["every"]]
+    if model == "Flux 2":  # its fourth coordinate counts the words of a text; here it was the frame
+        places = torch.cat((places, places[:, :1]), dim=-1)
+    if model == "HunyuanDiT":  # the column turns the first half
+        places = places.flip(-1)
+    bases = base if isinstance(base, tuple) else [base] * len(axes)
+    speeds = torch.cat([inverse_frequencies(n, base=b) for n, b in zip(axes, bases, strict=True)])
+    sections = [n // 2 for n in axes]
+    tables = sectioned_cos_sin(places, speeds, sections=sections, interleaved_sections=False, dtype=torch.float64)
+    theirs = DIFFUSERS["models"][model]
+    angle = float(places.abs().max())  # theirs is rounded to float32 twice: the speed, and the product
+    for ours, name in zip(tables, ("cos", "sin"), strict=True):
+        wanted = torch.tensor(theirs[name], dtype=torch.float64)
+        torch.testing.assert_close(ours, wanted, rtol=0, atol=2**-24 * (3 * angle + 2))
+    if len(set(axes)) == 1:
+        for short, whole in zip(
+            axial_cos_sin(places, speeds[: axes[0] // 2], dtype=torch.float64), tables, strict=True
+        ):
+            torch.testing.assert_close(short, whole)
+
+
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_sectioned_tables_of_text_are_the_plain_ones(interleaved):
     positions, inv_freq = torch.arange(5), inverse_frequencies(16)
