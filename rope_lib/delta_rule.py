@@ -1,6 +1,6 @@
 """The delta rule with a gate: a state that replaces what it holds for a key, in steps and in chunks.
 
-    S_t = gate_t S_{t-1} + k_t w_t^T    with the write    w_t = beta_t (v_t - gate_t S_{t-1}^T k_t)
+    S_t = gate_t S_{t-1} + k_t w_t^T,    w_t = beta_t (v_t - gate_t S_{t-1}^T k_t) is what is written,
 
 and the output S_t^T q_t. Keys are expected to have length 1. Nothing rotates; to rotate, turn q and k before.
 
@@ -35,8 +35,8 @@ def delta_rule_step(
 
     Example:
         >>> key, value = torch.eye(4)[0], torch.tensor([3.0, 5.0])
-        >>> one = torch.tensor(1.0)
-        >>> delta_rule_step(torch.ones(4, 2), key, key, value, beta=one, gate=one)[0]
+        >>> all_of_it = {"beta": torch.tensor(1.0), "gate": torch.tensor(1.0)}
+        >>> delta_rule_step(torch.ones(4, 2), key, key, value, **all_of_it)[0]
         tensor([3., 5.])
     """
     _check(state, q, k, v, beta, gate, "(..., key_dim)", state.ndim - 1)
@@ -66,20 +66,25 @@ def delta_rule_chunk(
 
     Example:
         >>> q = k = torch.eye(4)[None]  # one head, four tokens
-        >>> v, ones = torch.ones(1, 4, 2), torch.ones(1, 4)
-        >>> outputs, state = delta_rule_chunk(torch.zeros(1, 4, 2), q, k, v, beta=ones, gate=ones)
+        >>> empty, v = torch.zeros(1, 4, 2), torch.ones(1, 4, 2)
+        >>> settings = {"beta": torch.ones(1, 4), "gate": torch.ones(1, 4)}
+        >>> outputs, state = delta_rule_chunk(empty, q, k, v, **settings)
         >>> outputs.shape, state.shape
         (torch.Size([1, 4, 2]), torch.Size([1, 4, 2]))
     """
     _check(state, q, k, v, beta, gate, "(..., tokens, key_dim)", state.ndim)
-    logs, strength = gate.log().cumsum(-1), beta[..., None]
-    kept = (logs[..., :, None] - logs[..., None, :]).tril(-1).exp().tril()  # [i, j]: at token i of what j wrote
-    at_start = logs.exp()[..., None]  # at each token of the state before the stretch
+    strength, logs = beta[..., None], gate.log().cumsum(-1)
+    since = logs[..., :, None] - logs[..., None, :]
+    kept = since.tril(-1).exp().tril()  # [i, j]: at token i of what j wrote
+    first = logs.exp()[..., None]  # [i]: of the state before the stretch
     inside = (strength * (k @ k.mT) * kept).tril(-1)
-    wanted = strength * (v - at_start * (k @ state))  # (I + inside) writes = wanted
-    writes = torch.linalg.solve_triangular(inside, wanted, upper=False, unitriangular=True)
-    outputs = at_start * (q @ state) + ((q @ k.mT) * kept) @ writes
-    return outputs, at_start[..., -1:, :] * state + (kept[..., -1, :, None] * k).mT @ writes
+    wanted = strength * (v - first * (k @ state))
+    # (I + inside) writes = wanted
+    options = {"upper": False, "unitriangular": True}
+    writes = torch.linalg.solve_triangular(inside, wanted, **options)
+    outputs = first * (q @ state) + ((q @ k.mT) * kept) @ writes
+    written = (kept[..., -1, :, None] * k).mT @ writes
+    return outputs, first[..., -1:, :] * state + written
 
 
 def _check(state: Tensor, q: Tensor, k: Tensor, v: Tensor, beta: Tensor, gate: Tensor, form: str, axes: int) -> None:

@@ -305,7 +305,9 @@ def test_the_recipes_run_and_do_what_they_say(tmp_path, monkeypatch):
     for recipe in recipes:
         assert len([line for line in recipe.splitlines() if line and "import" not in line]) <= 8
         exec(recipe, found)
-    assert len(recipes) == 11
+    assert len(recipes) == 12
+    rows, sines = found["latents"][:, 1], found["tables"][1]  # the last tables are those of unequal axes
+    torch.testing.assert_close(sines[:, 8], rows.sin())  # pair 8 is the first of the row: speed 1
     assert found["restarted"].tolist() == [0, 1, 2, 0, 1]
     q, k, v, rope = (found[name] for name in ("q", "k", "v", "partial"))
     apart = attention(*rope(q, k, positions=found["restarted"]), v, causal=True, bias=found["apart"])

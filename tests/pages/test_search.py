@@ -56,14 +56,30 @@ ENGINEERS = {
         is_neox_style; rotary_interleaved; traditional; NEOX; rope_interleave; rotate_half; rope_parameters;
         hf-overrides; rope-freq-base; yarn-orig-ctx; rope-freq-scale; ExLlama alpha; short prompts; inv_freq
         buffer; turned backwards; partial rotary; KV cache; two bases; ONNX; torch.compile; Megatron; MLX;
-        Transformer Engine; 2-D positions; quantization; qwen2.5""",
-    "09_beyond_training_length": "rope_scaling; dynamic NTK; high_freq_factor",
+        Transformer Engine; 2-D positions; quantization; qwen2.5; q_norm; k_norm; k_proj; ViT; vision
+        transformer; diffusion transformer; Flux; GLM-4.5; GLM-4.6; DeepSeek-V3.2; DeepSeek-V4; Nemotron;
+        Jamba; cross-attention; audio; timestamps; video; Qwen3-Next; Granite 4; OLMo Hybrid;
+        MiniMax-M2; rotary_dim; Keras; LitGPT; params.json;
+        FSDP; loops after a while; rope_theta null; test my rotation; unit test rotary; height and width;
+        frame rate; int4 cache; CogVideoX; Wan""",
+    "models": """
+        glm4_moe; rope_max_wavelength; rope_condense_ratio; rotary_emb_base; yarn_only_types; MoonViT; Pixtral;
+        joint attention; tokens_per_second; hybrid model without RoPE; Step 3.5; LLaDA; torchtune;
+        sliding_window null; dimension_count""",
+    "09_beyond_training_length": """
+        rope_scaling; dynamic NTK; high_freq_factor; ReRoPE; Self-Extend; dual chunk; log n; grp-attn-n;
+        dynamic scaling batch""",
+    "08_linear_attention": """
+        delta rule; Gated DeltaNet; Mamba-3; parity; Mamba-2; RWKV-7; lightning attention; DeltaNet chunk;
+        associative recall; state tracking; Kimi Linear""",
+    "12_a_published_model": "quantized cache",
     "06_rope_in_code": "packed documents; which check sees which mistake",
+    "05_rotation_matrix": "quaternions; several coordinates",
     "07_long_range_decay": "which base",
 }
 # What other readers type.
 READERS = {
-    "09_beyond_training_length": "yarn; NTK-aware; position interpolation; critical dimension; longrope",
+    "09_beyond_training_length": "NTK-aware; position interpolation; critical dimension; longrope",
     "04_rope_from_complex_numbers": "complex numbers; derivation; the proof that it works",
     "06_rope_in_code": "rotate the values; rotate_half mistakes; table in a buffer; packed documents; left padding",
     "models": "base 500000; 500,000; deepseek v3; which model does what",
