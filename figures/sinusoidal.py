@@ -74,6 +74,26 @@ def clock(length: int, bits: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @styled
+def draw_turning_digits(*, length: int = 8, bits: int = 3) -> Figure:
+    """Each binary digit as a clock: it is 0 in the first half of the turn, and 1 in the second."""
+    figure = sheet(2.6, 2.0)
+    ax = figure.subplots()
+    circle = np.linspace(0, 2 * np.pi, 100)
+    for m, bit in product(range(length), range(bits)):
+        turn = 2 * np.pi * m / 2 ** (bit + 1)  # clockwise, from the top
+        ax.plot(m + 0.36 * np.cos(circle), -bit + 0.36 * np.sin(circle), color="0.6", linewidth=0.8)
+        ax.plot((m, m + 0.34 * np.sin(turn)), (-bit, -bit + 0.34 * np.cos(turn)), color=BLUE, linewidth=1.8)
+    for m in range(length):
+        ax.text(m, -bits + 0.3, f"{m:0{bits}b}", ha="center", va="center", family="monospace")
+    ax.set(xlim=(-0.6, length - 0.4), ylim=(-bits, 0.5), aspect="equal", yticks=[-bit for bit in range(bits)])
+    ax.set(xticks=range(length), xlabel="place $m$, and in binary digits")
+    ax.set_yticklabels([f"{2**bit}s" for bit in range(bits)])
+    frame(ax)
+    ax.tick_params(length=0)
+    return figure
+
+
+@styled
 def draw_code_similarity(*, dims: tuple[int, ...] = (32, 128, 512), reach: int = 120, base: float = 10000.0) -> Figure:
     """The scalar product of two codes against their distance, divided by its value at distance 0."""
     delta = torch.arange(-reach, reach + 1, dtype=torch.float64)

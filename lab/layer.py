@@ -1,11 +1,34 @@
-"""A layer of attention with rotary positions, complete and small enough to read."""
+"""Layers that are complete, and small enough to read: the sinusoidal code, and attention with rotary positions."""
 
 import torch
 from torch import Tensor, nn
 
 from rope_lib import RotaryEmbedding, attention
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 Cache = tuple[Tensor, Tensor]  # keys, rotated, and values: (batch, kv_heads, words, head_dim)
+
+
+class SinusoidalEncoding(nn.Module):
+    """Add to each word the code of its place, as the first transformer does.
+
+    Raises:
+        ValueError: a word stands beyond max_len.
+    """
+
+    def __init__(self, dim: int, *, max_len: int, dropout: float):
+        super().__init__()
+        codes = sinusoidal_encoding(torch.arange(max_len), dim)
+        self.register_buffer("codes", codes)  # stored with the weights
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        """Words (batch, words, dim), the first one at place start."""
+        codes = self.codes[start : start + x.shape[1]].to(x.dtype)
+        if len(codes) < x.shape[1]:
+            end = f"the last place is {start + x.shape[1] - 1}"
+            raise ValueError(f"{end}; max_len is {len(self.codes)}")
+        return self.dropout(x + codes)
 
 
 class RotaryAttention(nn.Module):

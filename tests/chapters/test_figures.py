@@ -73,6 +73,20 @@ def test_heat_map_is_the_plain_loop():
     assert np.allclose(image, [reference.sinusoidal_encoding(m, 6) for m in range(9)], rtol=0, atol=1e-12)
 
 
+def test_turning_digits():
+    """A hand points down or to the left where its digit is 1."""
+    [ax] = axes(figures.sinusoidal.draw_turning_digits())
+    hands = [line.get_xydata() for line in ax.lines if len(line.get_xydata()) == 2]
+    assert len(hands) == 24
+    for (x, y), (to_x, to_y) in hands:
+        m, bit = round(x), round(-y)
+        across, up = to_x - x, to_y - y
+        second_half = across < -1e-9 or (abs(across) < 1e-9 and up < 0)
+        assert second_half == bool(m >> bit & 1)
+        assert math.hypot(across, up) == pytest.approx(0.34)
+    assert [text.get_text() for text in ax.texts] == [f"{m:03b}" for m in range(8)]
+
+
 def test_binary_clock():
     digits, waves = clock(32, 5)
     assert [int("".join(map(str, row[::-1])), 2) for row in digits] == list(range(32))

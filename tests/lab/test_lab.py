@@ -12,12 +12,13 @@ import pytest
 import torch
 
 from lab import mistakes, peers, results, speed, steadiness
-from lab.layer import RotaryAttention
+from lab.layer import RotaryAttention, SinusoidalEncoding
 from lab.memory import memory_taken, peak_rise
 from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
 from lab.traffic import rotation_traffic, traffic
 from rope_lib import cos_sin, inverse_frequencies
+from rope_lib.theory.sinusoidal import sinusoidal_encoding
 from tests import oracles
 from tests.conftest import ROOT
 
@@ -307,6 +308,18 @@ def test_what_a_rotation_asks_of_a_gpu():
         ("bfloat16", True): ((1 + 2 + 2 + 1 + 1 + (made + used) / 32) / 2, 5),
         ("bfloat16", False): ((1 / 2 + 2 + 2 + 1 / 2 + 1 + (made + used) / 32) / 2, 5),
     }
+
+
+def test_codes_of_a_cached_text_go_on_and_end():
+    layer = SinusoidalEncoding(8, max_len=10, dropout=0.5).eval()
+    x = torch.ones(2, 3, 8)
+    whole = layer(torch.ones(2, 10, 8))
+    assert torch.equal(layer(x, start=7), whole[:, 7:])
+    assert torch.equal(whole[0], 1 + sinusoidal_encoding(torch.arange(10), 8))
+    with pytest.raises(ValueError, match="the last place is 10; max_len is 10"):
+        layer(x, start=8)
+    assert (layer.train()(torch.ones(1, 10, 8)) == 0).any()  # dropped
+    assert "codes" in layer.state_dict()  # so it is not empty memory after a load from the meta device
 
 
 def test_layer_is_the_plain_loop(generator):
