@@ -10,7 +10,7 @@ Cache = tuple[Tensor, Tensor]  # keys, rotated, and values: (batch, kv_heads, wo
 
 
 class SinusoidalEncoding(nn.Module):
-    """Add to each word the code of its place, as the first transformer does.
+    """Add to each word the code of its place, as in the first transformer.
 
     Raises:
         ValueError: a word stands beyond max_len.
