@@ -11,15 +11,21 @@ from sphinx.writers.html5 import HTML5Translator
 from _ext import in_page
 from _ext.statements import HEAD
 
+BEFORE = "<summary>Before you start"  # the fold at the head of a chapter
 
-def fold_with_solution(app: Sphinx, doctree: nodes.document) -> None:
-    """A hidden cell right behind a solution, <details> in Markdown, goes to its end and needs no fold of its own."""
+
+def fold_together(app: Sphinx, doctree: nodes.document) -> None:
+    """A hidden cell right behind a fold in Markdown goes to its end, and needs no fold of its own.
+
+    That is so for the check of a solution, and for the set-up behind what stands before a chapter.
+    """
     for cell in list(doctree.findall(nodes.container)):
-        end = cell.previous_sibling() if cell.get("hide_mode") == "all" else None
+        summary = {"all": "<summary>Solution", "input": BEFORE}.get(cell.get("hide_mode"))
+        end = cell.previous_sibling() if summary else None
         if isinstance(end, nodes.raw) and end.astext().strip() == "</details>":
             before = cell.parent[: cell.parent.index(end)]
             folds = [raw.astext() for raw in before if isinstance(raw, nodes.raw) and "<details" in raw.astext()]
-            if folds and "<summary>Solution" in folds[-1]:
+            if folds and summary in folds[-1]:
                 del cell["hide_mode"]
                 cell.parent.remove(cell)
                 end.parent.insert(end.parent.index(end), cell)
@@ -66,10 +72,10 @@ def is_setup(source: str) -> bool:
 
 
 def only_draws(source: str) -> bool:
-    """Whether a cell only asks for a figure or a piece: figures.rotation.draw_aliases()."""
+    """Whether a cell only asks for a figure or a piece: figures.rotation.draw_aliases(). It may import what it asks."""
     match in_page.statements(source):
-        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="figures")))))]:
-            return True
+        case [*before, ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="figures")))))]:
+            return all(isinstance(statement, ast.Import) for statement in before)
     return False
 
 
@@ -83,6 +89,6 @@ def visit_fold(writer: HTML5Translator, node: HideCodeCellNode) -> None:
 def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
-    app.connect("doctree-read", fold_with_solution)
+    app.connect("doctree-read", fold_together)
     app.connect("doctree-read", name_solutions, priority=900)  # when statements are read, and cells in their folds
     app.connect("doctree-read", name_cells, priority=900)

@@ -1,15 +1,21 @@
 """Pieces to play with: each has a page of its own, for a lecture; the first page's piece, and its pictures."""
 
 import html
+import json
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import unquote
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
 
+logger = logging.getLogger(__name__)
 FIRST = Path(__file__).parent.parent / "figures" / "out" / "first"
+SETS = re.compile(r"#piece-([\w-]+)/(.+)")
 PIECE = re.compile(r'class="rope-piece[^>]*? id="piece-([\w-]+)"')
 RIGHT = "margin:.3rem 0 0;font-size:.85rem;text-align:right"
 PIECE_PAGE = """<!doctype html>
@@ -28,19 +34,12 @@ first?.focus({{ preventScroll: true }});</script>
 
 
 class FirstPictures(SphinxPostTransform):
-    """In HTML, pictures from figures/out/first become part of the page: the piece that plays, and thumbnails.
-
-    A chapter has its own below the title.
-    """
+    """In HTML, pictures from figures/out/first become part of the page: the piece that plays, and thumbnails."""
 
     default_priority = 9
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        number = Path(self.env.docname).name[:2]
-        if number.isdigit():
-            title = next(self.document.findall(nodes.title))
-            title.parent.insert(1, nodes.raw("", markup_of(number), format="html"))
         for image in list(self.document.findall(nodes.image)):
             path = Path(image["uri"])
             if path.parent.parts[-3:] == FIRST.parts[-3:]:
@@ -76,6 +75,52 @@ class LinkPiecesAlone(SphinxPostTransform):
                 self.env.metadata[self.env.docname].setdefault("pieces", {})[match[1]] = raw.astext()
 
 
+# -- Links that set a piece --------------------------------------------------------------------------------------------
+
+
+class KeepSettingLinks(SphinxTransform):
+    """[text](#piece-decay/10/4) is no link to a heading, so MyST shall not look for one."""
+
+    default_priority = 878  # before MyST
+
+    def apply(self, **kwargs) -> None:
+        for link in self.document.findall(nodes.reference):
+            if link.get("id_link") and SETS.match(unquote(link["refuri"])):
+                del link["id_link"]
+
+
+class SetPieces(SphinxPostTransform):
+    """Such a link sets the piece of its page: a step for each control, by its name with _ for a space, or nothing.
+
+    set_piece.js gets the numbers of the steps. Without a script the link leads to the piece.
+    """
+
+    default_priority = 301  # when outputs of cells are there
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        shown = self.env.metadata[self.env.docname].get("pieces", {})
+        for link in list(self.document.findall(nodes.reference)):
+            if match := SETS.match(unquote(link.get("refuri", ""))):
+                name, places = match[1], places_of(match[2].split("/"), shown.get(match[1], ""))
+                if places is None:
+                    logger.warning("piece %r has no state %r", name, match[2], location=link)
+                    continue
+                begin = f'<a class="rb-set" href="#piece-{name}" data-set="{places}" title="Sets the piece">'
+                link.replace_self([nodes.raw("", begin, format="html"), *link, nodes.raw("", "</a>", format="html")])
+                self.env.metadata[self.env.docname].setdefault("scripts", []).append("set_piece.js")
+
+
+def places_of(wanted: list[str], piece: str) -> str | None:
+    """For each control the number of the step that a link names, "" for one that stays; None if there is no such."""
+    packed = re.search(r"data-states='([^']*)'", piece)
+    steps = json.loads(html.unescape(packed[1]))["steps"] if packed else []
+    names = [[re.sub(r"<.*?>|\s", lambda m: "_" if m[0].isspace() else "", step) for step in row] for row in steps]
+    if len(wanted) > len(names) or any(one and one not in row for one, row in zip(wanted, names, strict=False)):
+        return None
+    return ",".join(str(row.index(one)) if one else "" for one, row in zip(wanted, names, strict=False))
+
+
 def write_pieces(app: Sphinx, exception: Exception | None) -> None:
     """pieces/<name>.html: one piece as large as the screen, without code, its arrow keys ready. It works from disk."""
     if exception is not None or app.builder.format != "html":
@@ -97,4 +142,6 @@ def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.add_post_transform(FirstPictures)
     app.add_post_transform(LinkPiecesAlone)
+    app.add_transform(KeepSettingLinks)
+    app.add_post_transform(SetPieces)
     app.connect("build-finished", write_pieces)

@@ -7,6 +7,8 @@ nothing is covered. The covers are part of the page: predict.css shows them, pre
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from _ext.folds import BEFORE
+
 # The short script shows the switch, and covers at once what was covered on the last page, before it can be seen.
 SWITCH = """<div class="rb-predict" hidden>
 <label><input type="checkbox" role="switch" autocomplete="off" aria-describedby="rb-predict"> Predict first</label>
@@ -18,13 +20,14 @@ COVER = '<button type="button" class="rb-cover">What will come out? <span>Show</
 
 
 def add_switch(app: Sphinx, doctree: nodes.document) -> None:
-    """Covers for the marked outputs, and the switch behind the summary of the chapter, or else behind its title."""
+    """Covers for the marked outputs, and the switch behind the fold at the head of a chapter, or behind the title."""
     marked = [cell for cell in doctree.findall(nodes.container) if "tag_predict" in cell["classes"]]
     if marked:
         app.env.metadata[app.env.docname].setdefault("scripts", []).append("predict.js")
         what, each = (f"{len(marked)} results", "each") if len(marked) > 1 else ("one result", "it")
-        head = next((quote for quote in doctree.findall(nodes.block_quote) if "rb-summary" in quote["classes"]), None)
-        head = head or next(doctree.findall(nodes.title))
+        fold = next((raw for raw in doctree.findall(nodes.raw) if BEFORE in raw.astext()), None)
+        end = fold and next(node for node in fold.findall(siblings=True) if node.astext().strip() == "</details>")
+        head = end or next(doctree.findall(nodes.title))
         switch = nodes.raw("", SWITCH.format(what=what, each=each), format="html")
         head.parent.insert(head.parent.index(head) + 1, switch)
     for cell in marked:

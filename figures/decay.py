@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, grip, label, minus, packed_chain
+from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, label, minus, packed_chain
 from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, on_phone, panels, sheet, styled
 from figures.words import CAR, RED, rotated, two_words
 from rope_lib import cos_sin, inverse_frequencies
@@ -170,6 +170,7 @@ def draw_any_distance(*, winners: tuple[int, ...] = (0, 50, 200), dim: int = 128
 CHAIN_DIMS, CHAIN_BASES, REACH = (4, 16, 32, 128), (100, 10_000, 1_000_000), 10**5
 LEFT, COLUMNS = 52, 129  # of the curve: where distance 1 is, and how many columns of 2 units
 FLOOR, HIGH = 162, 138  # where it is 0, and how high it is at 1
+WIDE, RADIUS = 150, 108  # half of the chain's field, across and up
 
 
 def column(distances: Tensor) -> Tensor:
@@ -210,7 +211,7 @@ def explore_decay() -> Piece:
             "A chain of arrows of equal length, one for each pair, turned by the distance times the speed of the pair; "
             "a ring around its start has the mean distance of its corners as radius.",
             CHAIN,
-            (320, 276),
+            (320, 242),
         ),
         View(
             "B over its value at 0 against the distance, on a logarithmic axis: in each column from the least to the "
@@ -225,8 +226,8 @@ def explore_decay() -> Piece:
         '<span data-part="start"></span>.'
     )
     sliders = (
-        ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 14),
-        ("dimension d", tuple(map(str, CHAIN_DIMS)), 2),
+        ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 19),
+        ("dimension d", tuple(map(str, CHAIN_DIMS)), 3),
         ("base b", tuple(f"{b:,}" for b in CHAIN_BASES), 1),
     )
     return Piece("decay", said, views, sliders, states, buttons=(1, 2), play=0, pace=300)
@@ -243,11 +244,12 @@ def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
     states = []
     for distance, sums, bound in zip(distances.tolist(), corners, bounds, strict=True):
         across = LEFT + 2 * COLUMNS * math.log10(distance) / math.log10(REACH) if distance else 36.0
-        room = pairs / sums.abs().max().item() + 1e-9
-        zoom = max(z for z in (1, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16) if z <= room)
+        across_field, up = WIDE / sums.real.abs().max().item(), RADIUS / max(sums.imag.abs().max().item(), bound)
+        room = min(across_field, up) * pairs / RADIUS + 1e-9
+        zoom = max(z for z in (1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 12, 16) if z <= room)
         states.append(
             {
-                "unit": {"transform": f"scale({124 / pairs / 240:.5f})"},
+                "unit": {"transform": f"scale({RADIUS / pairs / 240:.5f})"},
                 "zoom": {"style": f"--z:{zoom}"},
                 "times": {"text": zoom},
                 "chain": {"chain": packed_chain(sums.tolist())},
@@ -256,7 +258,6 @@ def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
                 "level": {"d": f"M{LEFT} {level:.1f}H310"},
                 "dot": {"cx": round(2 * across), "cy": round(2 * FLOOR - 2 * HIGH * bound / start)},
                 "cursor": {"d": f"M{across:.1f} {FLOOR - HIGH}V{FLOOR}"},
-                "end": {"d": f"M{240 * sums[-1].real:.0f} {-240 * sums[-1].imag:.0f}h0"},
                 "distance": {"text": f"{distance:,.0f}"},
                 "bound": {"text": f"{bound:.2f}"},
                 "start": {"text": f"{start:g}"},
@@ -267,15 +268,16 @@ def chain_states(distances: Tensor, dim: int, base: float) -> list[State]:
 
 
 CHAIN = (
-    '<g transform="translate(160 148)"><path d="M-150 0H150M0 -124V124" stroke="currentColor" opacity=".2"></path>'
+    f'<g transform="translate(160 132)"><path d="M{-WIDE} 0H{WIDE}M0 {-RADIUS}V{RADIUS}" stroke="currentColor" '
+    'opacity=".2"></path>'
     '<g data-part="unit"><g class="rp-zoom" data-part="zoom">'
     f'<circle fill="{SCORE_INK}" fill-opacity=".13" stroke="{SCORE_INK}" stroke-width="1.5" '
     'vector-effect="non-scaling-stroke" data-part="ring"></circle>'
     f'<path class="rp-bend" fill="none" stroke="{QUERY_INK}" stroke-width="1.5" stroke-linejoin="round" '
-    f'vector-effect="non-scaling-stroke" data-part="chain"></path>{grip(0, part="end")}</g></g>'
+    'vector-effect="non-scaling-stroke" data-part="chain"></path></g></g>'
     '<circle r="3" fill="currentColor"></circle></g>'
     '<text x="4" y="14">zoom <tspan data-part="times"></tspan> ×</text>'
-    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: B, the corners’ mean distance</text>'
+    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: B, mean of the corners</text>'
 )
 
 

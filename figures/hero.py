@@ -15,28 +15,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import SCRIPT, SHARED, grip, path
+from figures.interactive import SCRIPT, SHARED, Piece, grip, minus, path
 from figures.palette import DARK, LIGHT
 from figures.style import KEY, OTHER, QUERY, SCORE, styled
 from figures.words import CAR, DISTANCE, HEAD_DIM, PAIR, RED, TURN, rotated
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
-SENTENCE = [
-    "One",
-    "day",
-    "in",
-    "May",
-    "we",
-    "all",
-    "saw",
-    "the",
-    "red",
-    "toy",
-    "car",
-]  # the longer beginnings of the text come first
+SENTENCE = ["One", "May", "day", "we", "all", "saw", "the", "red", "old", "tin", "toy", "car"]
 START = 3  # the first state has three words in front
-IN_FRONT = len(SENTENCE) - 1 - DISTANCE  # at most so many words stand before "red"
-UNIT, BOX, HIGH = 40, 172, 5.4  # pixels for 1; size of a drawing; the score at the top of a curve
+IN_FRONT = SENTENCE.index("red")  # at most so many words stand before "red" ...
+APART = len(SENTENCE) - 1 - IN_FRONT  # ... and "car" so far behind it
+UNIT, BOX, LOW, HIGH = 40, 172, -1.9, 6.3  # pixels for 1; size of a drawing; the scores at the ends of a curve's axis
 
 
 # -- Numbers, all from the library -------------------------------------------------------------------------------------
@@ -48,9 +37,12 @@ def added(word: tuple[float, float], positions: Tensor) -> Tensor:
     return torch.tensor(word, dtype=torch.float64) + code
 
 
-def scores(place, in_front: Tensor) -> Tensor:
+def scores(place, in_front: Tensor, distance: int = DISTANCE) -> Tensor:
     """The scalar product of both words, placed by `added` or `rotated`, with so many words in front of them."""
-    return (place(CAR, in_front + DISTANCE) * place(RED, in_front)).sum(-1)
+    return (place(CAR, in_front + distance) * place(RED, in_front)).sum(-1)
+
+
+STEP = 160 / IN_FRONT  # pixels for a word in front
 
 
 # -- The piece ---------------------------------------------------------------------------------------------------------
@@ -59,7 +51,8 @@ DRAWING = """
 .rh-q{fill:var(--rb-q);stroke:var(--rb-q)}.rh-k{fill:var(--rb-k);stroke:var(--rb-k)}
 .rh-s{fill:var(--rb-s);stroke:var(--rb-s)}.rh-p{fill:var(--rb-p);stroke:var(--rb-p)}
 .rh-shaft{stroke:none}.rh-line{fill:none}.rh-faint{opacity:.4}.rh-axis{stroke:currentColor;opacity:.45;fill:none}
-.rh-turn,.rh-dot,.rh-shaft,.rh-head,.rh-name,.rh-code,.rh-ribbon span{transition:transform .45s ease-in-out}
+.rh-turn,.rh-dot,.rh-shaft,.rh-head,.rh-name,.rh-code,.rh-ribbon span
+{transition:.45s ease-in-out;transition-property:transform,opacity}
 .rh-turn{transform:rotate(var(--t))}
 .rh-code{transform:translate(var(--x),var(--y)) rotate(calc(var(--c) + var(--o)))}
 .rh-shaft{transform:rotate(var(--a)) scaleX(calc(var(--l) - 7))}
@@ -68,7 +61,7 @@ DRAWING = """
 .rh-qa{--a:var(--qa);--l:var(--ql)}.rh-ka{--a:var(--ka);--l:var(--kl)}
 .rh-qr{--a:calc(var(--t) + var(--a0))}.rh-kr{--a:calc(var(--t) + var(--a0))}
 .rh-dot{transform:translate(calc(var(--n)*1px*var(--step)),calc(var(--h)*1px))}
-.rh-flat{--h:0}
+.rh-flat{--h:var(--r)}
 .rh-word{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central;paint-order:stroke;
 stroke:var(--rh-paper,Canvas);stroke-width:4px}
 .rh-axis-name{font:13px sans-serif;fill:currentColor;opacity:.8}
@@ -83,6 +76,8 @@ padding:.7rem 1.2rem .8rem;line-height:1.35;container-type:inline-size}}
 .rh-text{{position:relative;height:3.1em;overflow:hidden;border-bottom:1px solid var(--edge)}}
 .rh-ribbon span{{position:absolute;top:0;bottom:0;width:calc(100%/{len(SENTENCE)});padding-top:.25rem;text-align:center;
 transform:translateX(calc((var(--n) - {IN_FRONT})*100%));white-space:nowrap}}
+.rh-ribbon .rh-behind{{transform:translateX(calc((var(--n) + var(--d) - {IN_FRONT + APART})*100%));
+opacity:calc(var(--d) - var(--back))}}
 .rh-ribbon .rh-key,.rh-ribbon .rh-query{{font-weight:700;border-radius:.4rem .4rem 0 0}}
 .rh-ribbon .rh-key{{color:var(--rb-k);background:color-mix(in srgb,var(--rb-k) 11%,transparent)}}
 .rh-ribbon .rh-query{{color:var(--rb-q);background:color-mix(in srgb,var(--rb-q) 11%,transparent)}}
@@ -93,8 +88,10 @@ inset:auto 0 .15rem;font-size:.75em;font-variant-numeric:tabular-nums}}
 .rh-controls button{{min-width:5.6em;min-height:2.4em;border:0;border-radius:.5rem;background:var(--rb-q);
 color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
 .rh-controls button:focus-visible,.rh-controls input:focus-visible{{outline:3px solid var(--rb-k);outline-offset:2px}}
-.rh-controls label{{flex:1;display:flex;align-items:center;gap:.8rem;margin:0}}
-.rh-controls input{{flex:1;min-width:5rem;height:1.75rem;margin:0;accent-color:var(--rb-q)}}
+.rh-sliders{{flex:1;min-width:0;display:grid;gap:.2rem 1.2rem;
+grid-template-columns:repeat(auto-fit,minmax(min(100%,15rem),1fr))}}
+.rh-controls label{{display:flex;align-items:center;gap:.8rem;margin:0}}
+.rh-controls input{{flex:1;min-width:4rem;height:1.75rem;margin:0;accent-color:var(--rb-q)}}
 .rh-now{{min-width:1.2em;font-variant-numeric:tabular-nums;font-weight:700}}
 .rh-sides{{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:.4rem 2.4rem}}
 .rh-title{{display:flex;align-items:baseline;gap:0 .5em;white-space:nowrap}}
@@ -108,16 +105,19 @@ color:var(--rh-paper,Canvas);font:inherit;font-weight:600;cursor:pointer}}
 .rope-hero .rh-score b{{font-size:1.4rem}}}}
 @container (max-width:38rem){{.rh-sides{{grid-template-columns:minmax(0,1fr)}}.rh-title>b{{font-size:1.15em}}
 .rh-text{{font-size:.8em;height:3.4em}}.rh-places{{font-size:.85em}}.rh-controls{{margin:.4rem 0 .2rem}}
-.rh-controls label span:first-child{{position:absolute;width:1px;overflow:hidden;clip-path:inset(50%)}}}}
+.rh-controls{{gap:.6rem}}.rh-controls button{{min-width:4.6em}}
+.rh-controls label{{gap:.4rem;font-size:.88em;white-space:nowrap}}.rh-controls label span:first-child{{flex:0 0 6.7em}}
+.rh-controls input{{min-width:0}}.rh-text{{font-size:.75em}}}}
 @media (max-width:640px){{.rope-hero{{padding:.3rem .6rem .6rem}}}}
 """
 
 
 @dataclass(frozen=True)
 class State:
-    """What changes when words are put in front: CSS variables, and the texts that say the result."""
+    """What changes with the places of the words: CSS variables, lines, and the texts that say the result."""
 
     variables: dict[str, float | str]
+    lines: dict[str, str]
     score_added: str
     score_rotated: str
     said: str
@@ -135,7 +135,7 @@ class State:
             "added": {"text": self.score_added},
             "rotated": {"text": self.score_rotated},
             "said": {"text": self.said},
-        }
+        } | {part: {"d": line} for part, line in self.lines.items()}
 
 
 def direction(vector: Tensor) -> str:
@@ -148,32 +148,52 @@ def length(vector: Tensor) -> float:
     return round(UNIT * vector.norm().item(), 1)
 
 
-def state(in_front: int) -> State:
-    """The piece with so many words in front of "red"."""
+def state(in_front: int, distance: int = DISTANCE) -> State:
+    """The piece with so many words in front of "red", and "car" so far behind it."""
     n = torch.tensor([float(in_front)], dtype=torch.float64)
-    query, key = added(CAR, n + DISTANCE)[0], added(RED, n)[0]
+    query, key = added(CAR, n + distance)[0], added(RED, n)[0]
     turn = math.degrees(TURN)
-    by_adding, by_turning = (scores(place, n).item() for place in (added, rotated))
+    by_adding, by_turning = (scores(place, n, distance).item() for place in (added, rotated))
     variables = {
         "n": in_front,
+        "d": distance,
         "t": f"{-in_front * turn:.2f}deg",
         "c": f"{in_front * turn:.2f}deg",  # the code turns the other way: (sin, cos)
         "qa": direction(query),
         "ql": length(query),
         "ka": direction(key),
         "kl": length(key),
-        "h": round(height(by_adding) - height(by_turning), 1),
+        "h": round(height(by_adding), 1),
+        "r": round(height(by_turning), 1),
     }
+    lines = {"wedge": wedge(distance), "added-curve": curve(added, distance), "flat": curve(rotated, distance)}
+    sums = [minus(f"{score:.2f}") for score in (by_adding, by_turning)]
     said = (
-        f"“red” is at place {in_front}, “car” at place {in_front + DISTANCE}. "
-        f"Their score: {by_adding:.2f} with an added code, {by_turning:.2f} with the rotation."
+        f"“red” is at place {in_front}, “car” at place {in_front + distance}. "
+        f"Their score: {sums[0]} with an added code, {sums[1]} with the rotation."
     )
-    return State(variables, f"{by_adding:.2f}", f"{by_turning:.2f}", said)
+    return State(variables, lines, *sums, said)
 
 
 def height(score: float) -> float:
     """Where a score is on the vertical axis of a curve, in pixels from the top."""
-    return 150 - 132 * score / HIGH
+    return 150 - 140 * (score - LOW) / (HIGH - LOW)
+
+
+def wedge(distance: int) -> str:
+    """What lies between both words, turned, when "red" is at place 0."""
+    n = torch.zeros(1, dtype=torch.float64)
+    begin, end = (math.atan2(*place[0].tolist()[::-1]) for place in (rotated(RED, n), rotated(CAR, n + distance)))
+    end += 2 * math.pi * (end < begin - math.pi / 2)
+    angles = [begin + (end - begin) * step / 12 for step in range(13)]
+    return path([(0.0, 0.0)] + [(26 * math.cos(angle), -26 * math.sin(angle)) for angle in angles]) + "Z"
+
+
+def curve(place, distance: int) -> str:
+    """The score for each number of words in front."""
+    fine = torch.arange(4 * IN_FRONT + 1, dtype=torch.float64) / 4
+    found = scores(place, fine, distance).tolist()
+    return path([(30 + STEP * n, height(s)) for n, s in zip(fine.tolist(), found, strict=True)])
 
 
 def arrow(name: str, angle: str = "", at: float = 0) -> str:
@@ -186,9 +206,10 @@ def arrow(name: str, angle: str = "", at: float = 0) -> str:
     )
 
 
-def letter(name: str, style: str) -> str:
-    """An upright letter beyond the tip of an arrow."""
-    return f'<g class="rh-{name} {style}"><text class="rh-name rh-word">{name}</text>{grip(0, style=" rh-name")}</g>'
+def letter(name: str, style: str, at: str = "") -> str:
+    """An upright letter beyond the tip of an arrow. To drag k shifts both words, to drag q moves them apart."""
+    held = grip("kq".index(name), style=" rh-name")
+    return f'<g class="rh-{name} {style}"{at}><text class="rh-name rh-word">{name}</text>{held}</g>'
 
 
 def thin_arrows() -> str:
@@ -209,10 +230,10 @@ def view_added() -> str:
     turn = math.degrees(TURN)
     codes = "".join(
         f'<circle class="rh-p rh-line rh-faint" cx="{x:g}" cy="{y:g}" r="{UNIT}" stroke-dasharray="2 4"></circle>'
-        f'<g class="rh-code rh-p" style="--x:{x:g}px;--y:{y:g}px;--o:{ahead * turn - 90:.2f}deg">'
+        f'<g class="rh-code rh-p" style="--x:{x:g}px;--y:{y:g}px;--o:calc({ahead} * {turn:.2f}deg - 90deg)">'
         f'<path stroke-width="2" d="M0 0H{UNIT - 8}"></path>'
         f'<path stroke="none" d="M{UNIT} 0l-9 -4v8z"></path></g>'
-        for (x, y), ahead in ((tip(CAR), DISTANCE), (tip(RED), 0))
+        for (x, y), ahead in ((tip(CAR), "var(--d)"), (tip(RED), 0))
     )
     names = letter("q", "rh-qa") + letter("k", "rh-ka")
     return f'<g transform="translate(30 106)">{thin_arrows()}{codes}{arrow("k")}{arrow("q")}{names}</g>'
@@ -220,61 +241,49 @@ def view_added() -> str:
 
 def view_rotated() -> str:
     """Both words, and one rigid pair of arrows that turns."""
-    n = torch.tensor([0.0], dtype=torch.float64)
-    ends = {"q": rotated(CAR, n + DISTANCE)[0], "k": rotated(RED, n)[0]}
-    angles = [math.atan2(end[1], end[0]) for end in ends.values()]
-    wedge = [(0.0, 0.0)] + [
-        (26 * math.cos(angle), -26 * math.sin(angle))
-        for angle in (angles[1] + (angles[0] - angles[1]) * step / 12 for step in range(13))
-    ]
-    arrows = "".join(arrow(name, direction(end), length(end)) for name, end in ends.items())
+    query, key = (torch.tensor(word, dtype=torch.float64) for word in (CAR, RED))
+    ahead = f"calc({direction(query)} - var(--d) * {math.degrees(TURN):.2f}deg)"
+    ends = {"q": (ahead, length(query)), "k": (direction(key), length(key))}
+    arrows = "".join(arrow(name, *end) for name, end in ends.items())
     names = "".join(
-        f'<g class="rh-{name} rh-{name}r" style="--a0:{direction(end)};--l:{length(end)}">'
-        f'<text class="rh-name rh-word">{name}</text>{grip(0, style=" rh-name")}</g>'
-        for name, end in ends.items()
+        letter(name, f"rh-{name}r", f' style="--a0:{angle};--l:{far}"') for name, (angle, far) in ends.items()
     )
-    circles = "".join(
-        f'<circle class="rh-axis" r="{length(end)}" stroke-dasharray="2 4"></circle>' for end in ends.values()
-    )
-    between = f'<path class="rh-s" opacity=".35" d="{path(wedge)}Z"></path>'
+    circles = "".join(f'<circle class="rh-axis" r="{far}" stroke-dasharray="2 4"></circle>' for _, far in ends.values())
+    between = '<path class="rh-s" opacity=".35" data-part="wedge"></path>'
     turning = f'<g class="rh-turn">{between}{arrows}</g>'
     return f'<g transform="translate(86 86)">{circles}{thin_arrows()}{turning}{names}</g>'
 
 
-def curve(place, moving: str) -> str:
+def view_curve(part: str, moving: str) -> str:
     """The score for each number of words in front, and a dot at the present one."""
-    fine = torch.arange(8 * IN_FRONT + 1, dtype=torch.float64) / 8
-    step = 160 / IN_FRONT
-    line = path([(30 + step * n, height(s)) for n, s in zip(fine.tolist(), scores(place, fine).tolist(), strict=True)])
-    start = height(scores(rotated, fine[:1]).item())
     return (
-        '<path class="rh-axis" d="M30 10V150H194"></path>'
-        f'<path class="rh-s rh-line" stroke-width="2.5" d="{line}"></path>'
-        f'<g transform="translate(30 {start:.1f})" style="--step:{step:g}">'
+        f'<path class="rh-axis" d="M30 10V150M30 {height(0):.1f}H194"></path>'
+        f'<path class="rh-s rh-line" stroke-width="2.5" data-part="{part}"></path>'
+        f'<g transform="translate(30 0)" style="--step:{STEP:.2f}">'
         f'<circle class="rh-s rh-dot {moving}" r="6.5" stroke="none"></circle>'
         f"{grip(0, style=f' rh-dot {moving}')}</g>"
         '<text class="rh-axis-name" x="36" y="12">score</text>'
         '<text class="rh-axis-name" x="194" y="167" text-anchor="end">words in front →</text>'
-        f'<text class="rh-axis-name" x="24" y="154" text-anchor="end">0</text>'
-        f'<text class="rh-axis-name" x="24" y="{height(4):.0f}" dy="4" text-anchor="end">4</text>'
+        + "".join(
+            f'<text class="rh-axis-name" x="24" y="{height(tick):.0f}" dy="4" text-anchor="end">{tick}</text>'
+            for tick in (0, 4)
+        )
     )
 
 
 def alts() -> tuple[str, str, str, str]:
     """The four drawings in words, for every state alike; the numbers are in the texts beside them."""
-    least, most = (f(scores(added, torch.arange(IN_FRONT + 1)).tolist()) for f in (min, max))
-    flat = scores(rotated, torch.arange(1)).item()
     return (
         "Two arrows, query and key. To the tip of each word a short arrow is added, the code of its place; it turns "
         "from place to place, so the sums change their lengths and the angle between them.",
-        f"The score against the number of words in front: a curve that wanders between {least:.2f} and {most:.2f}.",
+        "The score against the number of words in front: a curve that wanders.",
         "Two arrows, query and key. Both turn around the centre by the same angle for each word in front, so their "
-        "lengths and the angle between them stay.",
-        f"The score against the number of words in front: a flat line at {flat:.2f}.",
+        "lengths and the angle between them stay. The further apart the words are, the larger is that angle.",
+        "The score against the number of words in front: a flat line, at another height for each distance.",
     )
 
 
-def panel(title: str, what: str, part: str, score: str, drawings: list[tuple[str, int, str]]) -> str:
+def panel(title: str, what: str, part: str, drawings: list[tuple[str, int, str]]) -> str:
     """One half: its name, its score, its two drawings."""
     views = "".join(
         f'<svg viewBox="0 0 {width} {BOX}" role="img" aria-label="{alt}">{inside}</svg>'
@@ -282,48 +291,49 @@ def panel(title: str, what: str, part: str, score: str, drawings: list[tuple[str
     )
     return (
         f'<div><p class="rh-title"><b>{title}</b><span>{what}</span>'
-        f'<span class="rh-score">score <b data-part="{part}">{score}</b></span></p>'
+        f'<span class="rh-score">score <b data-part="{part}"></b></span></p>'
         f'<div class="rh-views">{views}</div></div>'
     )
 
 
 def piece() -> str:
     """The first screen's piece, as HTML with its first state drawn."""
-    states = [state(n).parts for n in range(IN_FRONT + 1)]
-    columns = [(part, name) for part, changes in states[0].items() for name in changes]
-    tables = [([0], columns, [[parts[part][name] for part, name in columns] for parts in states])]
-    steps = [[str(n) for n in range(IN_FRONT + 1)]]
-    packed = html.escape(json.dumps({"steps": steps, "tables": tables}, separators=(",", ":"), ensure_ascii=False))
-    now = state(START)
-    marks = {IN_FRONT: ' class="rh-key"', len(SENTENCE) - 1: ' class="rh-query"'}
+    states = {(n, d - 1): state(n, d).parts for n in range(IN_FRONT + 1) for d in range(1, APART + 1)}
+    sliders = (
+        ("words in front", tuple(map(str, range(IN_FRONT + 1))), START),
+        ("red to car", tuple(map(str, range(1, APART + 1))), DISTANCE - 1),
+    )
+    shared = Piece("hero", "", (), sliders, states)
+    data = {"steps": [steps for _, steps, _ in sliders], "tables": shared.tables()}
+    packed = html.escape(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
+    last = len(SENTENCE) - 1
+    looks = {IN_FRONT: "rh-key", last: "rh-behind rh-query"} | dict.fromkeys(range(IN_FRONT + 1, last), "rh-behind")
     ribbon = "".join(
-        f'<span{marks.get(j, "")} style="left:{100 * j / len(SENTENCE):.3f}%">{word}</span>'
+        f'<span class="{looks.get(j, "")}" style="left:{100 * j / len(SENTENCE):.3f}%;--back:{last - j}">{word}</span>'
         for j, word in enumerate(SENTENCE)
     )
     places = "".join(f"<span>{place}</span>" for place in range(len(SENTENCE)))
-    text = f"A text, {' '.join(SENTENCE)}, with the places of its words. The words in front come and go."
+    text = f"A text, {' '.join(SENTENCE)}, with the places of its words. Words in front and in between come and go."
     alt = alts()
     sides = panel(
-        "Add", "a <i>code</i> to each word", "added", now.score_added,
-        [(view_added(), BOX, alt[0]), (curve(added, ""), 200, alt[1])],
+        "Add", "a <i>code</i> to each word", "added",
+        [(view_added(), BOX, alt[0]), (view_curve("added-curve", ""), 200, alt[1])],
     ) + panel(
-        "Rotate", "each word by its place", "rotated", now.score_rotated,
-        [(view_rotated(), BOX, alt[2]), (curve(rotated, "rh-flat"), 200, alt[3])],
+        "Rotate", "each word by its place", "rotated",
+        [(view_rotated(), BOX, alt[2]), (view_curve("flat", "rh-flat"), 200, alt[3])],
     )  # fmt: skip
     controls = (
         '<div class="rh-controls pst-js-only"><button type="button" data-slider="0" data-pace="900" data-auto="1">Play'
-        "</button><label><span>words in front, or drag an arrow</span>"
-        f'<input type="range" min="0" max="{IN_FRONT}" value="{START}" aria-valuetext="{START}" '
-        f'data-lm-suppress-shortcuts="true"><span class="rh-now" aria-hidden="true">{START}</span></label></div>'
+        f'</button><div class="rh-sliders">{shared.control(0)}{shared.control(1)}</div></div>'
     )
-    return (
+    markup = (
         f'<div class="rope-piece rope-hero" id="piece-hero" data-states="{packed}"><style>{DRAWING}{STYLE}</style>'
-        f'<div data-part="all" style="{now.style}"><div class="rh-text" role="img" aria-label="{text}">'
+        f'<div data-part="all"><div class="rh-text" role="img" aria-label="{text}">'
         f'<div class="rh-ribbon">{ribbon}</div><div class="rh-places">{places}</div></div>{controls}'
         f'<div class="rh-sides">{sides}</div></div>'
-        f'<p class="rh-said" data-part="said">{now.said}</p><p class="rp-heard" aria-live="polite"></p>'
-        f"<script>{SCRIPT.replace('NAME', 'hero')}</script></div>\n"
+        '<p class="rh-said" data-part="said"></p><p class="rp-heard" aria-live="polite"></p>'
     )
+    return f"{shared.filled(markup)}<script>{SCRIPT.replace('NAME', 'hero')}</script></div>\n"
 
 
 class Screen:
@@ -346,12 +356,12 @@ def first_screen() -> Screen:
 
 def still() -> str:
     """The first state as one SVG file, in the reader's preferred colours."""
-    now, slot = state(START), 60
+    now, slot = state(START), 55
+    words = SENTENCE[IN_FRONT - START : IN_FRONT + 1] + SENTENCE[-DISTANCE:]
     text = "".join(
-        f'<text class="{look}" x="{slot * (j + START - IN_FRONT) + slot / 2 + 30:g}" y="26">{word}</text>'
-        for j, word in enumerate(SENTENCE)
-        if j >= IN_FRONT - START
-        for look in ["rh-k" if j == IN_FRONT else "rh-q" if j == len(SENTENCE) - 1 else "rh-plain"]
+        f'<text class="{look}" x="{slot * j + slot / 2 + 30:g}" y="26">{word}</text>'
+        for j, word in enumerate(words)
+        for look in ["rh-k" if j == START else "rh-q" if j == START + DISTANCE else "rh-plain"]
     )
     places = "".join(
         f'<text class="rh-number" x="{slot * j + slot / 2 + 30:g}" y="46">{j}</text>' for j in range(len(SENTENCE))
@@ -361,10 +371,12 @@ def still() -> str:
         f'<text class="rh-s rh-side" x="372" y="14" text-anchor="end">score {score}</text>'
         f'<g transform="translate(0 26)">{view}</g><g transform="translate(178 26)">{line}</g></g>'
         for x, title, score, view, line in (
-            (0, "Add", now.score_added, view_added(), curve(added, "")),
-            (388, "Rotate", now.score_rotated, view_rotated(), curve(rotated, "rh-flat")),
+            (0, "Add", now.score_added, view_added(), view_curve("added-curve", "")),
+            (388, "Rotate", now.score_rotated, view_rotated(), view_curve("flat", "rh-flat")),
         )
     )
+    for part, line in now.lines.items():
+        halves = halves.replace(f'data-part="{part}"', f'd="{line}"')
     look = (
         f"svg{{{LIGHT}color:#1f2328;--rh-paper:transparent;{now.style}}}@media(prefers-color-scheme:dark){{svg{{{DARK}color:#e6edf3}}}}"
         "text{font:16px sans-serif;fill:currentColor}.rh-plain,.rh-number,text.rh-k,text.rh-q{text-anchor:middle}"
@@ -398,7 +410,7 @@ def shared() -> Figure:
                 thick_arrow(ax, word, end, OTHER, 4)
             ax.plot([0, word[0]], [0, word[1]], color=colour, linewidth=3, alpha=0.4)
             thick_arrow(ax, (0, 0), end, colour, 7)
-        ax = figure.add_axes((left + 0.215, 0.1, 0.2, 0.4), xlim=(-0.3, IN_FRONT + 0.3), ylim=(0, HIGH))
+        ax = figure.add_axes((left + 0.215, 0.1, 0.2, 0.4), xlim=(-0.3, IN_FRONT + 0.3), ylim=(0, 5.4))
         ax.plot(in_front, scores(place, in_front), color=SCORE, linewidth=7, solid_capstyle="round")
         ax.set(xticks=[], yticks=[])
     return figure

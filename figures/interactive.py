@@ -22,17 +22,17 @@ cursor:grab;touch-action:none}
 .rp-held,.rp-held .rp-grip{cursor:grabbing;user-select:none}.rp-held *{transition:none!important}
 """  # with the first screen's piece
 STYLE = f"""
-.rope-piece{{{LIGHT}}}html[data-theme=dark] .rope-piece{{{DARK}}}
-@media (prefers-color-scheme:dark){{html:not([data-theme]) .rope-piece{{{DARK}}}}}
-.rope-piece{{--rp-wrong:#b3001b}}html[data-theme=dark] .rope-piece{{--rp-wrong:#ff8a93}}
-@media (prefers-color-scheme:dark){{html:not([data-theme]) .rope-piece{{--rp-wrong:#ff8a93}}}}
-.rope-piece{{max-width:43rem;line-height:1.4;font-family:sans-serif}}
+.rp{{{LIGHT}}}html[data-theme=dark] .rp{{{DARK}}}
+@media (prefers-color-scheme:dark){{html:not([data-theme]) .rp{{{DARK}}}}}
+.rp{{--rp-wrong:#b3001b}}html[data-theme=dark] .rp{{--rp-wrong:#ff8a93}}
+@media (prefers-color-scheme:dark){{html:not([data-theme]) .rp{{--rp-wrong:#ff8a93}}}}
+.rp{{max-width:43rem;line-height:1.4;font-family:sans-serif}}
 .rp-views{{display:flex;flex-wrap:wrap;gap:.5rem 1rem;justify-content:center}}
 .rp-views svg{{flex:1 1 18.5rem;min-width:0;max-width:26rem;height:auto;overflow:visible}}
-.rope-piece text{{fill:currentColor;font:13px sans-serif;stroke:none}}
-.rope-piece text.rp-name{{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central}}
-.rope-piece text.rp-halo{{font-weight:700;paint-order:stroke;stroke:var(--rh-paper,Canvas);stroke-width:4px}}
-.rope-piece .rp-said{{margin:.4rem 0;font-variant-numeric:tabular-nums}}
+.rp text{{fill:currentColor;font:13px sans-serif;stroke:none}}
+.rp text.rp-name{{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central}}
+.rp text.rp-halo{{font-weight:700;paint-order:stroke;stroke:var(--rh-paper,Canvas);stroke-width:4px}}
+.rp .rp-said{{margin:.4rem 0;font-variant-numeric:tabular-nums}}
 {SHARED}
 .rp-controls{{display:grid;grid-template-columns:auto minmax(0,1fr);align-items:center;gap:.3rem .8rem}}
 .rp-controls>*{{grid-column:1/-1}}.rp-controls>button~*{{grid-column:2}}
@@ -55,9 +55,17 @@ min-height:28px;cursor:pointer}}
 .rp-zoom{{transform:scale(var(--z))}}
 .rp-turn,.rp-tip,.rp-move,.rp-zoom{{transition:transform .4s ease-in-out}}
 .rp-bend{{transition:d .2s linear,opacity .3s}}
-[data-word]{{cursor:grab;touch-action:pan-y;user-select:none}}
-@media (prefers-reduced-motion:reduce){{.rope-piece *{{transition:none!important}}}}
-@media (max-width:600px){{.rp-views{{gap:.3rem}}.rp-views svg:not(:only-child){{max-height:15.5rem}}
+[data-word]{{cursor:grab;user-select:none}}[data-word] *{{touch-action:pan-y}}
+@media (forced-colors:active){{.rp-controls>button,.rp-controls label:has(:checked){{forced-color-adjust:none}}}}
+@media (min-width:601px){{.rp:has(.rp-views>svg:only-child){{display:grid;gap:.2rem 1.2rem;
+grid-template:auto 1fr/minmax(0,3fr) minmax(0,2fr)}}.rp-views:has(svg:only-child){{grid-row:1/3}}
+.rp-views:has(svg:only-child)~.rp-controls{{align-self:start}}
+.rp-views:has(svg:only-child)~.rp-controls label{{grid-template-columns:minmax(0,1fr) auto;gap:0 .6rem}}
+.rp-views:has(svg:only-child)~.rp-controls label input[type=range]{{grid-area:2/1/auto/-1}}}}
+@media (prefers-reduced-motion:reduce){{.rp *{{transition:none!important}}}}
+@media (max-width:600px){{.rp-views{{gap:.3rem}}.rp-views svg:not(:only-child)
+{{flex:none;width:min(100%,320*max(20rem,100svh - 24.5rem)/var(--tall))}}
+.rp-views svg:not(:only-child) text:not(.rp-name){{font-size:15.5px}}
 .rp-controls{{position:sticky;bottom:0;padding:.3rem 0;background:var(--rh-paper,Canvas)}}
 .rp-controls>button~*~*{{grid-column:1/-1}}
 .rp-controls>label{{grid-template-columns:minmax(0,1fr) auto;gap:0 .6rem}}
@@ -124,8 +132,8 @@ class Piece:
         play = f'<button type="button" data-slider="{self.play}" data-pace="{self.pace}" hidden>Play</button>'
         controls = "".join(map(self.control, range(len(self.sliders))))
         return (
-            f'<div class="rope-piece" id="piece-{self.name}" data-states=\'{packed}\'><style>{STYLE}</style>'
-            f'<div class="rp-views">{views}</div>'
+            f'<div class="rope-piece rp" id="piece-{self.name}" data-states=\'{packed}\'><style>{STYLE}</style>'
+            f'<div class="rp-views" style="--tall:{sum(view.size[1] for view in self.views)}">{views}</div>'
             f'<p class="rp-said">{self.filled(self.said)}</p><p class="rp-heard" aria-live="polite"></p>'
             f'<div class="rp-controls">{"" if self.play is None else play}{controls}</div>'
             f"<script>{SCRIPT.replace('NAME', self.name)}</script></div>"

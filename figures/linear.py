@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from figures.interactive import KEY_INK, QUERY_INK, Piece, View, grip, label, minus
+from figures.interactive import KEY_INK, QUERY_INK, Piece, View, grip, minus
 from figures.style import BLUE, GREEN, SIGNED, VERMILLION, frame, on_phone, sheet, styled
 from rope_lib import apply_rotary_emb, attention, cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, elu_plus_one, linear_attention
@@ -136,11 +136,10 @@ def explore_linear() -> Piece:
             state[f"{form}-grip"] = {"d": f"M{14 + 9.4 * m:.1f} 0h0"}
         states[m,] = state
     svg = "".join(
-        f'<g transform="translate(0 {130 * row})">'
-        + label(8, 16, name)
-        + f'<text x="8" y="34">sum <tspan data-part="{form}-sum"></tspan>, negative: '
+        f'<g transform="translate(0 {106 * row})">'
+        f'<text x="8" y="14">{name}: sum <tspan data-part="{form}-sum"></tspan>, negative: '
         f'<tspan data-part="{form}-negative"></tspan></text>'
-        + '<g transform="translate(0 86)"><path d="M6 -14H314" stroke="currentColor" stroke-dasharray="2 4" '
+        '<g transform="translate(0 72)"><path d="M6 -14H314" stroke="currentColor" stroke-dasharray="2 4" '
         'opacity=".6"></path>'
         f'<path stroke="{QUERY_INK}" stroke-width="7" data-part="{form}-up"></path>'
         f'<path stroke="{KEY_INK}" stroke-width="7" data-part="{form}-down"></path>'
@@ -153,5 +152,5 @@ def explore_linear() -> Piece:
         '<b data-part="none-says"></b> without rotation, <b data-part="both-says"></b> with it above and below, '
         '<b data-part="numerator-says"></b> above only.'
     )
-    sliders = (("position", tuple(map(str, range(length))), 20),)
-    return Piece("linear", said, (View(alt, svg, (320, 392)),), sliders, states, play=0, pace=500)
+    sliders = (("position", tuple(map(str, range(length))), 22),)
+    return Piece("linear", said, (View(alt, svg, (320, 308)),), sliders, states, play=0, pace=500)

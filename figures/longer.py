@@ -136,8 +136,8 @@ def explore_longer() -> Piece:
         View("The score of q = k against the distance, with the trained part shaded.", PROBE, (320, 224)),
     )
     said = (
-        'Method: <span data-part="method"></span>; read: <span data-part="factor"></span> × the trained length. Pairs '
-        f'that come to angles never met: <b data-part="unseen"></b> of {DIM // 2}.'
+        '“<span data-part="method"></span>” at <span data-part="factor"></span> × the trained length: '
+        f'<b data-part="unseen"></b> of {DIM // 2} pairs come to angles never met.'
     )
     sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} ×" for f in FACTORS), 3))
     return Piece("longer", said, views, sliders, states, buttons=(0,))

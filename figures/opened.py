@@ -184,7 +184,8 @@ def explore_rescue() -> Piece:
             "mark": {"cx": f"{20 + 20 * copy[i, p]:.0f}"},
         }  # fmt: skip
     svg = (
-        f'<path fill="{QUERY_INK}" data-part="pairs"></path><path d="M8 200H300" stroke="currentColor"></path>'
+        f'<g transform="translate(0 -66)"><path fill="{QUERY_INK}" data-part="pairs"></path>'
+        '<path d="M8 200H300" stroke="currentColor"></path>'
         + label(8, 80, "speed, as a share of the usual")
         + label(12, 216, "pair 0, fast")
         + label(300, 216, "31, slow", anchor="end")
@@ -192,11 +193,12 @@ def explore_rescue() -> Piece:
         + f'<circle cy="262" r="8" fill="{KEY_INK}" data-part="mark"></circle>'
         + label(20, 288, "found")
         + label(300, 288, "lost (14 nats)", anchor="end")
+        + "</g>"
     )
     alt = "The speeds of 32 pairs as shares of the usual, lower from one on; below, far copies between found and lost."
     said = (
         '<span data-part="which"></span>, <b data-part="factor"></b> times as slow: a word of the far copies costs '
         '<b data-part="copy"></b> nats, and a token of a text near by <b data-part="near"></b> more than usual.'
     )
-    sliders = (("factor", tuple(f"{factor:g}" for factor in factors), 3), ("from pair", tuple(map(str, range(33))), 19))
-    return Piece("rescue", said, (View(alt, svg, (320, 296)),), sliders, states, buttons=(0,))
+    sliders = (("factor", tuple(f"{factor:g}" for factor in factors), 4), ("from pair", tuple(map(str, range(33))), 20))
+    return Piece("rescue", said, (View(alt, svg, (320, 230)),), sliders, states, buttons=(0,))

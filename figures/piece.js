@@ -121,10 +121,18 @@
     controls[0].value = steps[0].indexOf(order.join(" "));
     show();
   });
-  if (!location.hash || !location.pathname.endsWith("/NAME.html")) return;
-  location.hash.slice(1).split(",").forEach((to, i) => {
-    if (controls[i].elements) controls[i].elements[to].checked = true;
-    else controls[i].value = to;
+  const set = places => {
+    places.split(",").forEach((to, i) => {
+      if (to === "") return;  // this one stays
+      if (controls[i].elements) controls[i].elements[to].checked = true;
+      else controls[i].value = to;
+    });
+    show();
+  };
+  piece.addEventListener("set", ({detail}) => {  // by a link in a sentence
+    touched = true;
+    if (timer) button.click();
+    set(detail);
   });
-  show();
+  if (location.hash && location.pathname.endsWith("/NAME.html")) set(location.hash.slice(1));
 })();

@@ -1,11 +1,15 @@
 """Figures of the page RoPE in five minutes."""
 
+import math
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
+from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, SCORE_INK, Piece, View, pointer
 from figures.style import KEY, OTHER, QUERY, SCORE, on_phone, sheet, styled
 from figures.words import DISTANCE, two_words
+from rope_lib import inverse_frequencies
 
 BOXES = {  # name: (text, x, y, colour)
     "words": ("words\n(no position)", -0.2, 1.0, None),
@@ -22,6 +26,7 @@ ARROWS = (
     ("words", "W_q"), ("words", "W_k"), ("words", "W_v"), ("W_q", "turn q"), ("W_k", "turn k"),
     ("turn q", "scores"), ("turn k", "scores"), ("scores", "softmax"), ("softmax", "sum"), ("W_v", "sum"),
 )  # fmt: skip
+HANDS = (*range(13), 20, 50, 100, 200, 355, 500, 709, 710, 711)  # positions of the clock
 HALF_WIDTH, HALF_HEIGHT = 0.36, 0.28
 
 
@@ -77,3 +82,32 @@ def draw_where_it_sits() -> Figure:
             tail, head = (xa + halves[start] + 0.05, ya), (xb - halves[end] - 0.05, yb)
         ax.annotate("", head, tail, arrowprops={"arrowstyle": "-|>", "linewidth": 1.0, "color": "black"})
     return figure
+
+
+def explore_clock() -> Piece:
+    """The four pairs of a head of eight dimensions as hands, at each of some positions."""
+    speeds, inks = inverse_frequencies(8).tolist(), (QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK)
+    states = {}
+    for step, m in enumerate(HANDS):
+        states[step,] = {"m": {"text": m}, "turns": {"text": f"{m / (2 * math.pi):.2f}"}} | {
+            part: change
+            for pair, speed in enumerate(speeds)
+            for part, change in (
+                (f"hand{pair}", {"style": f"--a:{-math.degrees(m * speed) % 360:.2f}deg"}),
+                (f"angle{pair}", {"text": f"{m * speed:.6g} rad"}),
+            )
+        }
+    svg = "".join(
+        f'<g transform="translate({42 + 79 * pair} 62)"><circle r="36" fill="none" stroke="currentColor" opacity=".45">'
+        f'</circle><path d="M0 0H36" stroke="{ink}" opacity=".4"></path><g class="rp-turn" data-part="hand{pair}">'
+        f'{pointer(36, ink)}</g><g text-anchor="middle"><text y="-46">pair {pair}</text>'
+        f'<text y="56" data-part="angle{pair}"></text></g></g>'
+        for pair, ink in enumerate(inks)
+    )
+    alt = "Four dials, one for each pair of a head of eight dimensions; each hand has turned by position times speed."
+    said = (
+        'At position <b data-part="m"></b> pair 0 has made <b data-part="turns"></b> turns. Each hand is ten times as '
+        "slow as the one before."
+    )
+    views = (View(alt, svg, (320, 126)),)
+    return Piece("clock", said, views, (("position", tuple(map(str, HANDS)), 5),), states, play=0, pace=700)

@@ -225,8 +225,7 @@ def explore_rotation() -> Piece:
     )
     said = (
         '“car” asks at m = <span data-part="m"></span>, “red” answers at n = <span data-part="n"></span>, distance '
-        '<b data-part="distance"></b>: the angle from key to query is <b data-part="degree"></b>, the score '
-        '<b data-part="score"></b>.'
+        '<b data-part="distance"></b>: their angle is <b data-part="degree"></b>, the score <b data-part="score"></b>.'
     )
     sliders = (("shift both: n", tuple(map(str, shifts)), 3), ("distance m\xa0−\xa0n", tuple(map(str, distances)), 2))
     return Piece("rotation", said, views, sliders, states, play=0, pace=700)

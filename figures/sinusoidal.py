@@ -149,28 +149,31 @@ def draw_nearest_twin(*, length: int = 10000, dims: tuple[int, ...] = (2, 4, 8, 
     return figure
 
 
+ROW = 6  # pixels of the heat map
+
+
 def explore_code() -> Piece:
     """The heat map of sinusoidal codes with a cursor; the code at the cursor as bars, and each pair as a clock hand."""
     length, dim = 32, 16
     codes = sinusoidal_encoding(torch.arange(length), dim).tolist()
     states = {(m,): code_state(m, code) for m, code in enumerate(codes)}
     views = (
-        View("Heat map of 32 sinusoidal codes of 16 numbers with a cursor.", code_map(codes), (320, 290)),
+        View("Heat map of 32 sinusoidal codes of 16 numbers with a cursor.", code_map(codes), (320, 226)),
         View("The code at the cursor as 16 bars, and its 8 pairs as clock hands of different speed.",
-             bars_and_hands(dim // 2), (320, 290)),
+             bars_and_hands(dim // 2), (320, 230)),
     )  # fmt: skip
     said = (
-        'Position <b data-part="m"></b>: the fast hand of pair 0 stands at sine <b data-part="first"></b>. Each pair '
-        "of bars is the sine and the cosine of its hand."
+        'Position <b data-part="m"></b>: the fast hand, pair 0, stands at sine <b data-part="first"></b>. Two bars are '
+        "a hand: its sine and its cosine."
     )
     return Piece("code", said, views, (("position", tuple(map(str, range(length))), 5),), states, play=0, pace=500)
 
 
 def code_state(m: int, code: list[float]) -> State:
     """The cursor, the bars above and below zero, and the hands."""
-    state = {"cursor": {"y": 10 + 8 * m}, "m": {"text": m}, "first": {"text": minus(f"{code[0]:.2f}")}}
+    state = {"cursor": {"y": 10 + ROW * m}, "m": {"text": m}, "first": {"text": minus(f"{code[0]:.2f}")}}
     for name, negative in (("above", False), ("below", True)):
-        bars = [f"M{33 + 18 * c} 70V{70 - 56 * v:.1f}" for c, v in enumerate(code) if (v < 0) is negative]
+        bars = [f"M{33 + 18 * c} 52V{52 - 44 * v:.1f}" for c, v in enumerate(code) if (v < 0) is negative]
         state[name] = {"d": "".join(bars) or "M0 0"}
     for pair, speed in enumerate(inverse_frequencies(len(code)).tolist()):
         state[f"hand{pair}"] = {"style": f"--a:{math.degrees(m * speed) - 90:.1f}deg"}
@@ -182,7 +185,7 @@ def code_map(codes: list[list[float]], levels: int = 8) -> str:
     squares: dict[tuple[bool, int], str] = {}
     for (m, code), c in product(enumerate(codes), range(len(codes[0]))):
         kind = code[c] < 0, round(abs(code[c]) * levels)
-        squares[kind] = squares.get(kind, "") + f"M{24 + 18 * c} {10 + 8 * m}h18v8h-18z"
+        squares[kind] = squares.get(kind, "") + f"M{24 + 18 * c} {10 + ROW * m}h18v{ROW}h-18z"
     cells = "".join(
         f'<path fill="{KEY_INK if negative else QUERY_INK}" fill-opacity="{level / levels:g}" d="{d}"></path>'
         for (negative, level), d in sorted(squares.items())
@@ -190,25 +193,25 @@ def code_map(codes: list[list[float]], levels: int = 8) -> str:
     )
     return (
         cells
-        + '<rect x="22" width="292" height="8" fill="none" stroke="currentColor" stroke-width="2" data-part="cursor">'
-        + "</rect>"
-        + label(24, 282, "number of the code")
-        + colour_key(222, 282, ("−1", "1"), [(KEY_INK if v < 0 else QUERY_INK, abs(v) / 4) for v in range(-4, 5)])
-        + f'<g transform="translate(14 138) rotate(-90)">{label(0, 0, "position, downwards", anchor="middle")}</g>'
+        + f'<rect x="22" width="292" height="{ROW}" fill="none" stroke="currentColor" stroke-width="2" '
+        + 'data-part="cursor"></rect>'
+        + label(24, 220, "number of the code")
+        + colour_key(222, 220, ("−1", "1"), [(KEY_INK if v < 0 else QUERY_INK, abs(v) / 4) for v in range(-4, 5)])
+        + f'<g transform="translate(14 106) rotate(-90)">{label(0, 0, "position, downwards", anchor="middle")}</g>'
     )
 
 
 def bars_and_hands(pairs: int) -> str:
     """The code as bars, and below them its pairs as clock hands."""
     hands = "".join(
-        f'<g transform="translate({51 + 72 * (pair % 4)} {172 + 72 * (pair // 4)})">'
-        '<circle r="25" fill="none" stroke="currentColor" opacity=".4"></circle>'
-        f'<g class="rp-turn" data-part="hand{pair}">{pointer(25, OTHER_INK)}</g>'
-        f'<text y="41" text-anchor="middle">pair {pair}</text></g>'
+        f'<g transform="translate({51 + 72 * (pair % 4)} {126 + 64 * (pair // 4)})">'
+        '<circle r="22" fill="none" stroke="currentColor" opacity=".4"></circle>'
+        f'<g class="rp-turn" data-part="hand{pair}">{pointer(22, OTHER_INK)}</g>'
+        f'<text y="37" text-anchor="middle">pair {pair}</text></g>'
         for pair in range(pairs)
     )
     return (
         f'<path stroke="{QUERY_INK}" stroke-width="12" data-part="above"></path>'
         f'<path stroke="{KEY_INK}" stroke-width="12" data-part="below"></path>'
-        '<path d="M20 70h296" stroke="currentColor"></path>' + hands
+        '<path d="M20 52h296" stroke="currentColor"></path>' + hands
     )

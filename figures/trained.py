@@ -212,5 +212,5 @@ def explore_needles() -> Piece:
         '“<b data-part="method"></b>”, <span data-part="keys"></span>: behind 20 letters and 900 back the model finds '
         '<b data-part="far"></b>; behind 900 letters and 60 back, <b data-part="crowd"></b>.'
     )
-    sliders = (("method", SEARCHES, SEARCHES.index("by parts")), ("keys", ("one", "four"), 1))
+    sliders = (("method", SEARCHES, SEARCHES.index("cropped")), ("keys", ("one", "four"), 1))
     return Piece("needles", said, (View(alt, svg, (320, 244)),), sliders, states, buttons=(0, 1))

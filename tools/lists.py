@@ -127,7 +127,7 @@ def counts(book: list[Page]) -> dict[str, int]:
     cells = [cell for page in book for cell in page.cells if cell["cell_type"] == "code"]
     compared = [cell for cell in cells if "nbval-ignore-output" not in cell["metadata"].get("tags", ())]
     drawn = sum("figure" in cell["metadata"].get("mystnb", {}) for cell in cells)
-    minutes = [re.search(r"Time:\*\* (\d+) minutes", page.text) for page in book if page.number]
+    minutes = [re.search(r"Before you start: (\d+) minutes", page.text) for page in book if page.number]
     attacks = json.loads((ROOT / "tests" / "data" / "attack.json").read_text(encoding="utf-8"))["counts"]["total"]
     return {
         "chapters": sum(bool(page.number) for page in book),

@@ -52,12 +52,15 @@ def problems(documents: dict, declarations: dict[str, list[tuple[str, str, str]]
 def link(page: str, heading: str) -> str:
     """A link to a section, with its title."""
     anchor = re.sub(r"[^\w\- ]", "", re.sub(r"\$.*?\$", "", heading).strip().lower()).replace(" ", "-")
-    return f"[{heading}]({page}.ipynb#{anchor})"
+    in_a_table = re.sub(r"\$.*?\$", lambda math: re.sub(r"\|(.*?)\|", r"\\lvert \1\\rvert", math[0]), heading)
+    return f"[{in_a_table}]({page}.ipynb#{anchor})"
 
 
 def name(page: str) -> str:
     """What a reader calls a page."""
-    return f"Chapter {int(page[:2])}" if page[0].isdigit() else page.replace("_", " ").capitalize()
+    return (
+        f"Chapter {int(page[:2])}" if page[0].isdigit() else page.replace("_", " ").capitalize().replace("Rope", "RoPE")
+    )
 
 
 def tables(documents: dict, declarations: dict[str, list[tuple[str, str, str]]]) -> str:

@@ -21,6 +21,7 @@ FOLDED = {  # by the page, and so by JupyterLab
     "hide-input": {"source_hidden": True},
     "hide-cell": {"source_hidden": True, "outputs_hidden": True},
 }
+BEFORE = r"<details><summary>Before you start: (\d+) minutes to read, (\d+) seconds to run</summary>\n\n"
 SECTIONS = ("## Exercises", "## Further reading")
 HEADS = r"^> \*\*((?:Theorem|Corollary|Lemma|Proposition) \d+\.\d+)[^*]*\*\*(.*)"
 MARKS = r" \*(Proved by hand\.|Proved by hand and by cells\.|Proved by cells\.|Measured\.|Cited\.)\*"
@@ -146,14 +147,28 @@ def test_no_two_figures_have_one_name():
 
 
 @chapters
-def test_each_chapter_has_a_piece_to_play_with(path):
-    cells_with_one = [cell for cell in cells(path, "code") if "explore_" in cell.source]
-    assert cells_with_one, "a chapter has a piece to play with: a cell `figures.<family>.explore_<name>()`"
-    for cell in cells_with_one:
-        match = re.fullmatch(r"figures\.(\w+)\.(explore_\w+)\(\)", cell.source)
-        assert match, f"cell {cell.id} must be `figures.<family>.explore_<name>()` alone; it is {cell.source}"
-        assert hasattr(import_module(f"figures.{match[1]}"), match[2]), f"figures/{match[1]}.py has no {match[2]}"
-        assert "text/html" in cell.outputs[0]["data"], f"cell {cell.id} shows no piece: does the call return one?"
+def test_a_chapter_begins_with_a_question_and_a_piece(path):
+    title, piece, before, *_ = nbformat.read(path, as_version=4).cells
+    assert re.fullmatch(r"# .+\n\n\*\*.+\?\*\* .+", title.source), (
+        f"the first cell is a title, a question in bold, and what to do with the piece; it is {title.source}"
+    )
+    match = re.fullmatch(r"import figures\.(\w+)\n\nfigures\.\1\.(explore_\w+)\(\)", piece.source)
+    assert match, (
+        f"the second cell is `import figures.<family>` and `figures.<family>.explore_<name>()`; it is {piece.source}"
+    )
+    assert hasattr(import_module(f"figures.{match[1]}"), match[2]), f"figures/{match[1]}.py has no {match[2]}"
+    assert "text/html" in piece.outputs[0]["data"], f"cell {piece.id} shows no piece: does the call return one?"
+    whole = re.fullmatch(BEFORE + ".*\n\n</details>", before.source, re.DOTALL)
+    assert whole, f"the third cell is {BEFORE} ... </details>; it is {before.source}"
+
+
+@chapters
+def test_sentences_set_the_piece(path):
+    text = "\n".join(cell.source for cell in cells(path, "markdown"))
+    name = re.search(r'id="piece-([\w-]+)"', cells(path, "code")[0].outputs[0]["data"]["text/html"])[1]
+    links = re.findall(r"\]\(#piece-([\w-]+)/", text)
+    assert len(links) >= 3, f"at least three words of a chapter set its piece, [at 10](#piece-{name}/10): {links}"
+    assert set(links) == {name}, f"the piece of this chapter is {name}; there are links to {set(links)}"
 
 
 @notebooks
@@ -179,7 +194,7 @@ def test_form_of_a_chapter(path):
     assert len(titles) == 1, f"a chapter has one title, `# ...`; this one has {titles}"
     missing = [section for section in SECTIONS if section not in headings]
     assert not missing, f"the chapter lacks the headings {missing}"
-    for part in ("> **In this chapter.**", "**You need**", "**Time:**", "**Next:**"):
+    for part in ("> **In this chapter.**", "**You need**", "**Afterwards you can**", "**Next:**"):
         assert part in text, f"the chapter lacks {part}: chapter 11 has it"
     exercises = re.findall(r"> \*\*Exercise (\d+\.\d+) \((★+), \d+ minutes\)\.\*\*", text)
     assert len(exercises) >= 3, f"a chapter has at least three exercises; this one has {len(exercises)}"
@@ -236,8 +251,8 @@ def test_each_chapter_proves(path):
 @chapters
 def test_the_index_has_the_minutes_of_the_chapter(path):
     text = "\n".join(cell.source for cell in cells(path, "markdown"))
-    time = re.search(r"\*\*Time:\*\* (\d+) minutes to read.*?(\d+) seconds to run", text)
-    assert time, "the chapter begins with its time, like this: **Time:** 20 minutes to read, 5 seconds to run."
+    time = re.search(BEFORE, text)
+    assert time, f"the chapter has its time behind its piece, like this: {BEFORE}"
     index = (ROOT / "chapters" / "index.md").read_text(encoding="utf-8")
     lines = re.findall(rf"^\| \[{int(path.stem[:2])} .*?\]\({path.name}\).*$", index, re.MULTILINE)
     right = f"| {time[1]} min | {time[2]} s |"

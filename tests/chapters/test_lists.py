@@ -135,7 +135,7 @@ def page(text, cells=(), number="1"):
 
 def test_numbers_are_counted():
     text = """
-> **Time:** 25 minutes to read, 10 seconds to run.
+<details><summary>Before you start: 25 minutes to read, 10 seconds to run</summary>
 
 > **Theorem 1.1.** *Proved by hand.* A.
 

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 import pytest
 
 from figures import hero
-from figures.decay import COLUMNS, LEFT, REACH
+from figures.decay import COLUMNS, LEFT, RADIUS, REACH, WIDE
 from figures.files import functions
 from figures.interactive import SCRIPT, chain, packed_chain
 from figures.layouts import VECTOR
@@ -153,7 +153,7 @@ def bars(state, *names):
 def test_code_is_the_plain_loop():
     for (m,), state in PIECES["code"].states.items():
         code = reference.sinusoidal_encoding(m, 16)
-        assert bars(state, "above", "below") == pytest.approx([70 - 56 * v for v in code], abs=0.051)
+        assert bars(state, "above", "below") == pytest.approx([52 - 44 * v for v in code], abs=0.051)
         for pair in range(8):
             up = math.radians(90 + variable(state[f"hand{pair}"]["style"], "a"))  # clockwise from the top
             assert (math.sin(up), math.cos(up)) == pytest.approx(code[2 * pair : 2 * pair + 2], abs=0.001)
@@ -190,7 +190,9 @@ def test_the_corners_of_the_chain_are_the_partial_sums():
         share = mean / float(state["start"]["text"])
         assert state["dot"]["cy"] == pytest.approx(324 - 276 * share, abs=0.51)
         zoom = variable(state["zoom"]["style"], "z")
-        assert max(map(abs, sums)) * zoom <= dim // 2 + 1e-6  # it fits
+        scale = RADIUS / (dim // 2) * zoom  # the field is 2 * WIDE units wide and 2 * RADIUS high
+        assert max(abs(corner.real) for corner in sums) * scale <= WIDE + 1e-6
+        assert max(mean, *(abs(corner.imag) for corner in sums)) * scale <= RADIUS + 1e-6
 
 
 def test_the_chain_is_drawn_as_its_corners():
@@ -314,6 +316,7 @@ def test_controls_work_by_keyboard(piece, browser, tmp_path):
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_it_reads_on_a_phone(piece, scheme, browser, tmp_path):
     with Visit(browser, page_of(piece, tmp_path), width=360, scheme=scheme) as visit:
+        visit.page.set_viewport_size({"width": 360, "height": 740})
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
         for node in visit.page.locator("input, button").all():
             box = node.bounding_box()

@@ -4,6 +4,7 @@ import html as entities
 import json
 import math
 import re
+from itertools import product
 
 import nbformat
 import pytest
@@ -16,6 +17,9 @@ from tests.pages.conftest import Visit
 
 INDEX = (ROOT / "chapters" / "index.md").read_text(encoding="utf-8")
 STATES = [hero.state(n) for n in range(hero.IN_FRONT + 1)]
+places = pytest.mark.parametrize(
+    ("in_front", "distance"), [(n, d) for n in range(hero.IN_FRONT + 1) for d in range(1, hero.APART + 1)]
+)
 FIRST = f"{HTML.as_uri()}/chapters/index.html"
 themes = pytest.mark.parametrize("scheme", ["light", "dark"])
 
@@ -39,13 +43,13 @@ def by_loop(word, place, method):
     return reference.rotate(pair(word), place, interleaved=True)[drawn]
 
 
-@pytest.mark.parametrize("in_front", range(hero.IN_FRONT + 1))
-def test_scores_are_those_of_the_plain_loops(in_front):
-    state = STATES[in_front]
+@places
+def test_scores_are_those_of_the_plain_loops(in_front, distance):
+    state = hero.state(in_front, distance)
     for method, shown in (("added", state.score_added), ("rotated", state.score_rotated)):
-        q = by_loop(hero.CAR, in_front + hero.DISTANCE, method)
+        q = by_loop(hero.CAR, in_front + distance, method)
         k = by_loop(hero.RED, in_front, method)
-        assert float(shown) == pytest.approx(q[0] * k[0] + q[1] * k[1], abs=0.0051)
+        assert float(shown.replace("−", "-")) == pytest.approx(q[0] * k[0] + q[1] * k[1], abs=0.0051)
         assert shown in state.said
 
 
@@ -63,10 +67,15 @@ def vector_of(angle, length):
     return [length / hero.UNIT * math.cos(a), -length / hero.UNIT * math.sin(a)]
 
 
-@pytest.mark.parametrize("in_front", range(hero.IN_FRONT + 1))
-def test_arrows_are_those_of_the_plain_loops(in_front):
-    at = STATES[in_front].variables
-    for name, word, place in (("q", hero.CAR, in_front + hero.DISTANCE), ("k", hero.RED, in_front)):
+def test_further_apart_is_another_score():
+    assert len({hero.state(n, d).score_rotated for n in (0, 5) for d in range(1, hero.APART + 1)}) == hero.APART
+
+
+@places
+def test_arrows_are_those_of_the_plain_loops(in_front, distance):
+    at = hero.state(in_front, distance).variables
+    assert (at["n"], at["d"]) == (in_front, distance)
+    for name, word, place in (("q", hero.CAR, in_front + distance), ("k", hero.RED, in_front)):
         assert vector_of(at[f"{name}a"], at[f"{name}l"]) == pytest.approx(by_loop(word, place, "added"), abs=0.003)
     turn = -math.radians(float(at["t"].removesuffix("deg")))
     x, y = by_loop(hero.RED, 0, "rotated")
@@ -97,7 +106,7 @@ def test_script_is_small_and_nothing_comes_from_outside():
     piece = hero.piece()
     [script] = re.findall(r"<script>(.*?)</script>", piece, flags=re.DOTALL)
     assert len(script) < 6_000
-    assert len(piece) < 25_000
+    assert len(piece) < 32_000
     assert not re.search(r"https?://|src=|@import|url\(", piece)
 
 
@@ -114,7 +123,7 @@ def still(browser, **settings):
 
 def shown(page):
     """The state of the piece on a page."""
-    place = int(page.locator("#piece-hero input").input_value())
+    place = int(page.locator("#piece-hero input").first.input_value())
     state = STATES[place]
     assert page.locator('#piece-hero [data-part="added"]').text_content() == state.score_added
     assert page.locator('#piece-hero [data-part="rotated"]').text_content() == state.score_rotated
@@ -147,7 +156,7 @@ def test_the_drawn_arrows_of_the_rotation_keep_their_angle(browser, html):
     page = still(browser)
     seen = []
     for place in (0, 3, 8):
-        page.locator("#piece-hero input").evaluate(
+        page.locator("#piece-hero input").first.evaluate(
             f"node => {{node.value = {place}; node.dispatchEvent(new Event('input'))}}"
         )
         heads = page.locator(".rh-turn .rh-head").evaluate_all(
@@ -181,7 +190,7 @@ def test_play_pause_and_end(browser, html):
 
 def test_it_plays_once_by_itself_and_the_reader_can_take_over(browser, html):
     with Visit(browser, FIRST) as visit:
-        slider = visit.page.locator("#piece-hero input")
+        slider = visit.page.locator("#piece-hero input").first
         visit.page.wait_for_function(f"document.querySelector('#piece-hero input').value > {hero.START}")
         slider.focus()
         visit.page.keyboard.press("Home")
@@ -351,12 +360,15 @@ def test_the_formula_is_text(html):
 def test_states_travel_with_the_piece():
     packed = re.search(r'data-states="([^"]*)"', hero.piece())[1]
     data = json.loads(entities.unescape(packed))
-    assert data["steps"] == [[str(n) for n in range(hero.IN_FRONT + 1)]]
-    [[on, columns, rows]] = data["tables"]
-    assert on == [0]
-    for state, row in zip(STATES, rows, strict=True):
-        assert {part: {} for part, _ in columns}.keys() == state.parts.keys()
-        assert row == [state.parts[part][name] for part, name in columns]
+    in_front, apart = ([int(step) for step in steps] for steps in data["steps"])
+    assert in_front == [*range(hero.IN_FRONT + 1)]
+    for (i, n), (j, distance) in product(enumerate(in_front), enumerate(apart)):
+        found = {}
+        for on, columns, rows in data["tables"]:
+            row = rows[{(0,): i, (1,): j, (0, 1): i * len(apart) + j}[tuple(on)]]
+            for (part, name), value in zip(columns, row, strict=True):
+                found.setdefault(part, {})[name] = value
+        assert found == hero.state(n, distance).parts
 
 
 # -- Dragged -----------------------------------------------------------------------------------------------------------
@@ -367,8 +379,11 @@ PLACE = """grip => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["hero", "rotation", "decay"])
-def test_a_finger_drags_it_and_does_not_scroll_the_page(name, browser, html):
+GRIPS = {"rotation": 3, "blocks": 2, "decay": 1, "linear": 3, "longer": 1, "gap": 1, "hero": 6}
+
+
+def phone(browser, html, name):
+    """A piece on a phone, and a finger, which moves along a list of places."""
     page_name = "chapters/index.html" if name == "hero" else f"pieces/{name}.html"
     context = browser.new_context(
         viewport={"width": 360, "height": 740}, reduced_motion="reduce", has_touch=True, is_mobile=True
@@ -376,29 +391,69 @@ def test_a_finger_drags_it_and_does_not_scroll_the_page(name, browser, html):
     page = context.new_page()
     page.goto(f"{html.as_uri()}/{page_name}")
     finger = context.new_cdp_session(page)
+
+    def drag(here, there):
+        for step in range(10):
+            x, y = (a + (b - a) * step / 8 for a, b in zip(here, there, strict=True))
+            kind = "touchStart" if step == 0 else "touchMove" if step < 9 else "touchEnd"
+            points = [{"x": x, "y": y}] if step < 9 else []
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    return page, drag
+
+
+@pytest.mark.parametrize("name", GRIPS)
+def test_a_finger_drags_it_and_does_not_scroll_the_page(name, browser, html):
+    page, drag = phone(browser, html, name)
     for grip in page.locator(f"#piece-{name} [data-grip]").all():
         grip.evaluate("grip => grip.scrollIntoView({block: 'center'})")
-        slider = page.locator(f"#piece-{name} input[type=range]").nth(int(grip.get_attribute("data-grip")))
-        start = int(slider.input_value())
+        sliders = page.locator(f"#piece-{name} input[type=range], #piece-{name} fieldset")
+        slider = sliders.nth(int(grip.get_attribute("data-grip")))
+        start, last = int(slider.input_value()), int(slider.get_attribute("max"))
+        goal = start + 1 if start < last else start - 1
         here = grip.evaluate(PLACE)
-        slider.fill(str(start + 1))
+        slider.fill(str(goal))
         there = grip.evaluate(PLACE)
         slider.fill(str(start))
         before = page.evaluate("scrollY")
-        finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": here[0], "y": here[1]}]})
-        for step in range(1, 9):
-            x, y = (a + (b - a) * step / 8 for a, b in zip(here, there, strict=True))
-            finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y}]})
-        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        drag(here, there)
         assert page.evaluate("scrollY") == before
         assert page.locator(".rp-held").count() == 0
         if there != here:
-            assert slider.input_value() == str(start + 1)
+            assert slider.input_value() == str(goal)
         slider.fill(str(start))
-    context.close()
+    page.context.close()
 
 
-GRIPS = {"rotation": 3, "blocks": 2, "decay": 2, "linear": 3, "longer": 1, "gap": 1, "hero": 6}
+@pytest.mark.parametrize("word", ["I", "love", "you"])
+def test_a_finger_drags_a_word(word, browser, html):
+    page, drag = phone(browser, html, "order")
+    held, other = (page.locator(f'[data-word="{one}"] rect') for one in (word, "you" if word == "I" else "I"))
+    drag(held.evaluate(PLACE), other.evaluate(PLACE))
+    order = page.locator("#piece-order input[type=range]").get_attribute("aria-valuetext").split()
+    assert order.index(word) == (2 if word == "I" else 0)
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", ["order", "decay", "rescue"])
+@themes
+def test_its_controls_can_be_read_in_forced_colours(name, scheme, browser, html):
+    """Windows calls this high contrast. What is chosen has another ground than what is not."""
+    page = browser.new_context(forced_colors="active", color_scheme=scheme).new_page()
+    page.goto(f"{html.as_uri()}/pieces/{name}.html")
+    shown = page.locator(".rp-controls button, .rp-controls fieldset label").evaluate_all(
+        "all => all.map(one => [one.textContent, getComputedStyle(one).color, getComputedStyle(one).backgroundColor])"
+    )
+    assert len(shown) > 3
+    grounds = set()
+    for text, *colours in shown:
+        ink, ground = ([float(part) for part in re.findall(r"[\d.]+", colour)] for colour in colours)
+        grounds.add(tuple(ground))
+        if ground[3:] != [0]:  # else that of the page
+            light, dark = sorted((luminance(ink[:3]), luminance(ground[:3])), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, colours)
+    assert len(grounds) > 1
+    page.context.close()
 
 
 @pytest.mark.parametrize("name", GRIPS)
