@@ -137,7 +137,7 @@ def run(above: str, source: str) -> str:
                 value = eval(compile(ast.Expression(last.value), place, "eval"), names)
                 result = typeset(value, settings)
     except BaseException as error:
-        result = describe_error(error, source, place)
+        result = describe_error(error, source, place) | counter_example(error, settings)
     result |= {"printed": shortened(printed.getvalue()), "seconds": time.perf_counter() - begin}
     return json.dumps(result | {"claims": bool(CLAIM.search(source))})
 
@@ -158,6 +158,17 @@ def typeset(value, settings: dict) -> dict:
     known = {key: settings[key] for key in settings if key in LatexPrinter._default_settings}
     tex = latex(value, mode="plain", **known)
     return {"latex": tex} if len(tex) <= LONGEST else {"text": shortened(repr(value))}
+
+
+def counter_example(error: BaseException, settings: dict) -> dict:
+    """What a false claim says, set as a formula, where it fails, and both sides there."""
+    if getattr(error, "at", None) is None:
+        return {}
+    import sympy
+
+    claim = typeset(sympy.Ne(*error.sides, evaluate=False), settings)
+    places = [typeset(sympy.Eq(*pair, evaluate=False), settings).get("latex", "") for pair in error.at.items()]
+    return {"false": claim.get("latex"), "at": ", \\quad ".join(places), "sides": error.values}
 
 
 def describe_error(error: BaseException, source: str, place: str) -> dict:

@@ -28,7 +28,7 @@ PIECE_PAGE = """<!doctype html>
 </head>
 <body><main>{piece}</main><a class="back" href="../{page}.html">{title}</a>
 <script>const first = document.querySelector(".rope-piece :is(input[type=range], input:checked)");
-first?.focus({{ preventScroll: true }});</script>
+if (matchMedia("(pointer: fine)").matches) first?.focus({{ preventScroll: true }});</script>
 </body></html>
 """
 

@@ -20,7 +20,7 @@ COVER = '<button type="button" class="rb-cover">What will come out? <span>Show</
 
 
 def add_switch(app: Sphinx, doctree: nodes.document) -> None:
-    """Covers for the marked outputs, and the switch behind the fold at the head of a chapter, or behind the title."""
+    """Covers for the marked outputs, a class for sentences that tell them, the switch behind the fold or the title."""
     marked = [cell for cell in doctree.findall(nodes.container) if "tag_predict" in cell["classes"]]
     if marked:
         app.env.metadata[app.env.docname].setdefault("scripts", []).append("predict.js")
@@ -31,6 +31,12 @@ def add_switch(app: Sphinx, doctree: nodes.document) -> None:
         switch = nodes.raw("", SWITCH.format(what=what, each=each), format="html")
         head.parent.insert(head.parent.index(head) + 1, switch)
     for cell in marked:
+        for node in list(cell.findall(include_self=False, descend=False, siblings=True)):
+            parts = (part for part in node if isinstance(part, nodes.container))
+            if isinstance(node, nodes.section) or any(part.get("nb_element") == "cell_code_output" for part in parts):
+                break
+            if isinstance(node, nodes.paragraph | nodes.bullet_list | nodes.enumerated_list):
+                node["classes"].append("rb-told")
         for output in cell.findall(nodes.container):
             if output.get("nb_element") == "cell_code_output":
                 output.insert(0, nodes.raw("", COVER, format="html"))

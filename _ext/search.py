@@ -13,6 +13,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
+from _ext import folds
 from _ext.bibliography import name_of
 from _ext.formulas import TAG, mathml
 from _ext.statements import full_title, pages_in_order
@@ -42,6 +43,11 @@ def remember_places(app: Sphinx, doctree: nodes.document) -> None:
     found = [first]
     read(doctree, first, found)
     app.env.metadata[app.env.docname]["places"] = [place.plain() for place in found if place.title]
+    app.env.metadata[app.env.docname]["figures"] = {
+        caption.parent["ids"][0]: bold.astext()
+        for caption in doctree.findall(nodes.caption)
+        if caption.parent["ids"] and (bold := caption.next_node(nodes.strong))
+    }
 
 
 def read(node: nodes.Element, place: Place, found: list[Place]) -> None:
@@ -55,6 +61,8 @@ def read(node: nodes.Element, place: Place, found: list[Place]) -> None:
         elif isinstance(child, nodes.math | nodes.math_block):
             formula = plain_math(child.astext())
             place.parts.append(f" {formula} " if isinstance(child, nodes.math_block) else formula)
+        elif child.get("nb_element") == "cell_code_source" and is_no_reading(child):
+            continue
         elif child.get("nb_element") == "cell_code_output":
             for part in child.findall(lambda node: isinstance(node, nodes.caption | nodes.raw)):
                 read(nodes.paragraph("", "", part.deepcopy()), place, found)
@@ -68,6 +76,12 @@ def read(node: nodes.Element, place: Place, found: list[Place]) -> None:
             read(child, inner or place, found)
             if not isinstance(child, nodes.Inline):
                 (inner or place).parts.append(" ")
+
+
+def is_no_reading(code: nodes.Element) -> bool:
+    """What only prepares or draws, which would stand around hits and say nothing."""
+    block = code.next_node(nodes.literal_block)
+    return block is not None and (folds.is_setup(block.astext()) or folds.only_draws(block.astext()))
 
 
 def is_no_text(node: nodes.Element) -> bool:
@@ -132,6 +146,12 @@ def places(env: BuildEnvironment) -> dict[str, list]:
     listed = pages_in_order(env)
     listed += sorted(set(env.found_docs) - set(listed))
     found = [[number, *place] for number, page in enumerate(listed) for place in env.metadata[page].get("places", ())]
+    for number, page in enumerate(listed):
+        for anchor, counted in env.toc_fignumbers.get(page, {}).get("figure", {}).items():
+            name = f"Figure {'.'.join(map(str, counted))}"
+            title = env.metadata[page]["figures"].get(anchor, "")
+            found.append([number, f"{name}. {title}", anchor, {name: anchor}, ""])
+    found.append([0, "How to cite", "how-to-cite", {"How to cite": "how-to-cite"}, "cite this book, citation, BibTeX"])
     bibliography = env.get_domain("cite")
     for page in {place.docname for place in bibliography.bibliographies}:
         for key, entry in bibliography.bibdata.data.entries.items():

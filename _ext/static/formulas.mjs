@@ -8,15 +8,17 @@ export function mathml(temml, tex, display) {
   const options = { displayMode: display, throwOnError: true, trust: true, macros: { ...MACROS } };
   const math = temml.__renderToMathMLTree(tex.replace(/^\s*\\displaystyle/, ""), options);
   colour(math);
-  const parts = breakable(inner(math));
-  if (parts.length === 1) return math.toMarkup();
+  const groups = breakable(inner(math));
+  if (groups.flat().length === 1) return math.toMarkup();
   // Several formulas in a line, as WebKit breaks none inside.
   const inline = new math.constructor("math", []);
   if (display) inline.attributes.displaystyle = "true";
-  return parts.map((part) => {
+  const line = (parts) => parts.map((part) => {
     inline.children = [new math.constructor("mrow", part)];
     return inline.toMarkup();
   }).join("<wbr>");
+  if (!display || groups.length === 1) return line(groups.flat());
+  return groups.map((parts) => `<span class="rb-part">${line(parts)}</span>`).join("<wbr>"); // where there is a gap, first
 }
 
 // Children of a node; Temml keeps some in fragments, which leave no trace in the page.
@@ -47,14 +49,16 @@ function width(node) {
   return others.reduce((sum, one) => sum + one, first);
 }
 
-// A long formula in parts: it may break behind a gap; in a part that is still long before a relation or a sum; and then
-// between brackets.
+// A long formula in groups of parts: it may break behind a gap; in a group that is still long before a relation or a sum;
+// and then between brackets, but not between a function and its own.
 function breakable(nodes) {
   const size = (part) => part.reduce((sum, node) => sum + width(node), 0);
   const is = (signs) => (node) => signs.includes(sign(node) ?? " ");
   const [opens, closes, isRelation, isSign] = ["([{⟨⌊", ")]}⟩⌋", "=<>≈≤≥≠≡→⟶≪≫∼⇔⟺⇒", "+−"].map(is);
   const isSum = (node, before) => isSign(node) && (before.type !== "mo" || closes(before));
-  const isProduct = (node, before) => (opens(node) || node.type === "mrow") && (closes(before) || before.type === "mrow");
+  const isFunction = (node) => sign(children(node).at(-1)) === "\u2061";
+  const isProduct = (node, before) =>
+    (opens(node) || node.type === "mrow") && (closes(before) || (before.type === "mrow" && !isFunction(before)));
   const cut = (part, here) => {
     let depth = 0;
     return part.reduce((made, node, i) => {
@@ -64,13 +68,11 @@ function breakable(nodes) {
       return made;
     }, []);
   };
-  const where = [
-    (_, before) => before.type === "mspace" && parseFloat(before.attributes.width) >= 1,
-    (node, before) => isRelation(node) || isSum(node, before),
-    isProduct,
-  ];
-  const parts = where.reduce((all, here) => all.flatMap((part) => (size(part) <= WIDE ? [part] : cut(part, here))), [nodes]);
+  const isGap = (_, before) => before.type === "mspace" && parseFloat(before.attributes.width) >= 1;
+  const short = (parts, here) => parts.flatMap((part) => (size(part) <= WIDE ? [part] : cut(part, here)));
+  const groups = short([nodes], isGap).map((group) =>
+    short(short([group], (node, before) => isRelation(node) || isSum(node, before)), isProduct));
   // A relation or a sign at the begin of a part would else be taken for the sign of a number.
-  for (const [first] of parts.slice(1)) if (first.type === "mo" && !opens(first)) first.attributes.form = "infix";
-  return parts;
+  for (const [first] of groups.flat().slice(1)) if (first.type === "mo" && !opens(first)) first.attributes.form = "infix";
+  return groups;
 }

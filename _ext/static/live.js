@@ -144,7 +144,7 @@
       this.say(words);
     }
 
-    finish({ error, code, words, printed, latex, text, seconds, claims }) {
+    finish({ error, code, words, printed, latex, text, seconds, claims, ...refuted }) {
       waiting.delete(this.number);
       next()?.begin();
       const changed = this.changed ?? [];
@@ -158,6 +158,7 @@
         if (code && !known) said.push(element("code", { textContent: code }), " ");
         if (words) said.push(element("span", { className: "rb-words", textContent: words }));
         this.say(...said);
+        if (refuted.false) this.status.querySelector(".rb-words").replaceChildren(...this.counterExample(refuted));
       } else {
         texts[this.number] = this.code.value;
         this.say(...changed, `Ran in ${time}. ${claims ? "Every claim of the cell holds." : ""}`);
@@ -168,6 +169,12 @@
       this.result = element("div", { className: "cell_output rb-result" }, ...shown);
       if (this.stored) this.stored.before(this.result);
       else this.input.after(this.result);
+    }
+
+    // What was heard in the words of the program is seen as formulas.
+    counterExample({ false: claim, at, sides: [left, right] }) {
+      const side = (name, value) => [` the ${name} side is `, element("strong", { textContent: value.replaceAll("-", "−") })];
+      return [this.formula(claim), "since at", this.formula(at), ...side("left", left), ",", ...side("right", right), "."];
     }
 
     // What sets it is loaded with the first; the book's own formulas came with the page.

@@ -32,6 +32,37 @@
   arrive();
   addEventListener("hashchange", arrive);
 
+  // A reload comes back to the section in the middle of the screen, and so does a phone that had put the page away: how
+  // far down that is changes with the sections that are laid out.
+  const name = `place ${location.pathname}`;
+  let stored = {};
+  try { stored = sessionStorage; } catch {} // some readers forbid it
+  const sections = [...document.querySelectorAll("article section")];
+  addEventListener("visibilitychange", () => {
+    const middle = document.elementsFromPoint(innerWidth / 2, innerHeight / 2);
+    const at = sections.findLastIndex((one) => middle.includes(one));
+    stored[name] = at < 0 ? "" : [at, sections[at].getBoundingClientRect().top];
+  });
+  const [at, top] = (stored[name] ?? "").split(",");
+  const returns = performance.getEntriesByType("navigation")[0]?.type !== "navigate" && sections[at];
+  history.scrollRestoration = returns ? "manual" : "auto";
+  if (returns) {
+    document.documentElement.classList.add("rb-laid-out");
+    scrollBy(0, returns.getBoundingClientRect().top - top);
+  }
+
+  // The contents show the last section that begins in the upper quarter. The theme looks at headings that come into
+  // sight, and so is wrong on the way up; it has done its work of a frame when a timeout comes.
+  const links = [...document.querySelectorAll(".page-toc a[href^='#']")];
+  const headings = links.map(({ hash }) => document.getElementById(decodeURIComponent(hash.slice(1))));
+  function show() {
+    const here = links[headings.findLastIndex((one) => one?.getBoundingClientRect().top < innerHeight / 4)];
+    for (const one of document.querySelectorAll(".page-toc :is(a, li)"))
+      one.classList.toggle("active", one === here || (one.matches("li") && one.contains(here ?? null)));
+    for (const link of links) link.ariaCurrent = link === here ? "true" : null;
+  }
+  if (links.length) addEventListener("scroll", () => requestAnimationFrame(() => setTimeout(show)), { passive: true });
+
   // On paper the page is light.
   const page = document.documentElement.dataset;
   addEventListener("beforeprint", () => { [page.screen, page.theme] = [page.theme, "light"]; });

@@ -2,9 +2,12 @@
 (() => {
   const MOST = 50, AROUND = 220, LAST = /reference|source_map|bibliography/;
   const SMALL = new Set(("a about an and are as at be but by can do does for from has have how i if in into is it its my " +
-    "not of on one or so than that the their then there they this to was we what when where which who why will with you"
+    "not of on one or so than that the their then there they this to vs was we what when where which who why will with you"
   ).split(" "));
-  const ALSO = {alpha: "α", beta: "β", gamma: "γ", delta: "Δ", theta: "θ", phi: "φ", rotate: "turn", rotation: "turn"};
+  const ALSO = {alpha: "α", beta: "β", gamma: "γ", delta: "Δ", theta: "θ", phi: "φ", rotate: "turn", rotation: "turn",
+    bf16: "bfloat16", fp16: "float16|16 bits", fp32: "float32|32 bits", thm: "theorem", eq: "equation", "2d": "image",
+    "3d": "video"};
+  const SAME = {"what is rope": "rope in five minutes", "long term": "long-range"};
   const {pages, places} = Search.book;
   const stemmer = new Stemmer();
   const escaped = text => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -21,11 +24,24 @@
       ? [...vocabulary].filter(other => !other.startsWith(word) && stemmer.stemWord(other) === stem) : [];
     const whole = /\d$/.test(word) || word.length < 3 ? "(?![\\p{L}\\p{N}]|[.,]\\d)" : "";
     const also = forms.map(form => `|${escaped(form)}(?![\\p{L}\\p{N}])`).join("") + (ALSO[word] ? `|${ALSO[word]}` : "");
-    const typed = /^\d+$/.test(word) ? word.replace(/\d(?=(\d{3})+$)/g, "$&,?") : escaped(word);
+    const typed = /^\d+$/.test(word) ? word.replace(/\d(?=(\d{3})+$)/g, "$&,?") : escaped(word).replace(/(?<=[a-z])-(?=[a-z]{2})/g, "[- ]?");
     return `(?<![\\p{L}\\p{N}])(?:${typed}${whole}${also})`;
   };
 
-  // How well a place answers, and at which of its names to open it. Rare words weigh more; the library comes last.
+  // A word that the book does not have may be one with another letter, one more or less, or two exchanged: the commonest.
+  const nearest = word => [...vocabulary].filter(other => isNear(word, other))
+    .map(other => [places.filter(([, , , , text]) => lower(text).includes(other)).length, other])
+    .sort((a, b) => b[0] - a[0])[0]?.[1];
+  const isNear = (a, b) => {
+    const most = Math.min(a.length, b.length);
+    let from = 0, back = 0;
+    while (from < most && a[from] === b[from]) from += 1;
+    while (back < most - from && a.at(-1 - back) === b.at(-1 - back)) back += 1;
+    const [x, y] = [a, b].map(text => text.slice(from, text.length - back));
+    return (x.length < 2 && y.length < 2) || (x.length === 2 && x === y[1] + y[0] && y.length === 2);
+  };
+
+  // How well a place answers, and at which of its names to open it. Rare words weigh more; the library and figures come last.
   const rate = ([page, title, anchor, names, text], phrase, patterns, all) => {
     let best = 0, at = anchor;
     for (const [name, place] of Object.entries(names)) {
@@ -43,7 +59,8 @@
     const whole = 30 * weigh(patterns.filter(one => one.whole.test(title) || one.whole.test(text)));
     const symbols = /notation/.test(pages[page][0]) && patterns.every(({sign}) => sign) ? 300 : 0;
     const score = best + symbols + exact + inTitle + onPage + whole + 40 * weigh(found) + 10 / (1 + text.length / 500);
-    return [best < 1000 && LAST.test(pages[page][0]) ? score / 6 : score, at];
+    const late = (best < 1000 && LAST.test(pages[page][0])) || (!best && anchor.startsWith("fig-"));
+    return [late ? score / 6 : score, at];
   };
 
   const element = (tag, settings, ...children) => {
@@ -73,19 +90,24 @@
   };
 
   Search.query = query => {
-    const phrase = lower(query).trim().replace(/\s+/g, " ");
+    const asked = lower(query).trim().replace(/\s+/g, " ");
+    const phrase = Object.entries(SAME).reduce((text, [one, other]) => text.replace(one, other), asked);
     const typed = phrase.replace(/(?<=\d),(?=\d{3})/g, "").split(/[\s,;:!?"“”()]+/);
     let words = [...new Set(typed.map(word => word.replace(/\.$/, "")).filter(Boolean))];
     if (words.some(word => !SMALL.has(word))) words = words.filter(word => !SMALL.has(word));
-    const patterns = words.map(word => ({
-      test: new RegExp(pattern(word), "iu"),
-      whole: new RegExp(`(?<![\\p{L}\\p{N}])${escaped(word)}(?![\\p{L}\\p{N}])`, "iu"),
-      sign: word.length < 2 || ALSO[word]?.length === 1,
-    }));
-    for (const one of patterns) {
-      const having = places.filter(([, title, , , text]) => one.test.test(title) || one.test.test(text)).length;
-      one.rare = Math.log(1 + places.length / (1 + having));
-    }
+    const patternOf = word => {
+      const test = new RegExp(pattern(word), "iu");
+      const having = places.filter(([, title, , , text]) => test.test(title) || test.test(text)).length;
+      return {
+        word, test, having, rare: Math.log(1 + places.length / (1 + having)),
+        whole: new RegExp(`(?<![\\p{L}\\p{N}])${escaped(word)}(?![\\p{L}\\p{N}])`, "iu"),
+        sign: word.length < 2 || ALSO[word]?.length === 1,
+      };
+    };
+    const meant = word => (/^[a-z]{4,}$/.test(word) && nearest(word)) || word;
+    const typedIn = words.map(patternOf);
+    const patterns = typedIn.map(one => one.having ? one : patternOf(meant(one.word)));
+    const instead = patterns.filter((one, i) => one.word !== typedIn[i].word).map(({word}) => `“${word}”`).join(" and ");
     const any = patterns.map(({test}) => test.source).join("|");
     const answers = all => places.map(place => [place, ...rate(place, phrase, patterns, all)])
       .filter(([, score]) => score).sort((a, b) => b[1] - a[1])
@@ -97,8 +119,9 @@
     Search.title.textContent = "Search Results";
     const what = `${found.length} ${found.length === 1 ? "place" : "places"}`;
     const first = found.length > MOST ? ` The first ${MOST}:` : "";
-    Search.status.textContent = !found.length ? "Nothing found. Is every word spelled as in the book?"
-      : every ? `${what} found.${first}` : `No place has all the words. ${what} with some of them.${first}`;
+    const guess = instead && `Did you mean ${instead}? `;
+    Search.status.textContent = guess + (!found.length ? "Nothing found. Is every word spelled as in the book?"
+      : every ? `${what} found.${first}` : `No place has all the words. ${what} with some of them.${first}`);
     Search.status.ariaLive = "polite"; // read when it comes; of a `status` Orca reads only that it is one
     found.slice(0, MOST).forEach(([place, , anchor]) => show(place, anchor, any, patterns));
   };

@@ -8,14 +8,27 @@ import sympy as sp
 class NotProved(AssertionError):
     """A claimed identity that did not reduce to zero; the text names a point where it fails, if one is found.
 
+    Args:
+        difference: what lhs - rhs reduces to.
+        sides: the left and the right side that differ; of matrices the first such entries.
+        at: a value for each symbol at which they differ, or None where none was found.
+
     Example:
         >>> x = sp.Symbol("x")
         >>> try:
         ...     proved(x, -x)
         ... except NotProved as error:
         ...     print(error)
-        lhs - rhs reduces to 2*x, not to 0; false at {x: 2/3}
+        lhs - rhs reduces to 2*x, not to 0; false at {x: 2/3}, where the left side is 0.6667, the right -0.6667
     """
+
+    def __init__(self, difference: sp.Expr, sides: tuple[sp.Expr, sp.Expr], at: dict | None):
+        self.sides, self.at = sides, at
+        found = "no counter-example found: it may be true but unproved"
+        if at is not None:
+            self.values = [str(side.doit().subs(at).evalf(4)) for side in sides]
+            found = f"false at {at}, where the left side is {self.values[0]}, the right {self.values[1]}"
+        super().__init__(f"lhs - rhs reduces to {difference}, not to 0; {found}")
 
 
 def rotation(angle: sp.Expr) -> sp.Matrix:
@@ -60,11 +73,12 @@ def proved(lhs, rhs) -> sp.Eq:
         >>> proved(sp.sin(x) ** 2, 1 - sp.cos(x) ** 2)
         Eq(sin(x)**2, 1 - cos(x)**2)
     """
-    for entry in _difference(lhs, rhs):
-        values = _counter_example(entry)
-        if values is not None or not _is_zero(entry):
-            found = "no counter-example found: it may be true but unproved" if values is None else f"false at {values}"
-            raise NotProved(f"lhs - rhs reduces to {sp.simplify(entry)}, not to 0; {found}")
+    for left, right in _entries(lhs, rhs):
+        at = _counter_example(left - right)
+        if at is None and _is_zero(left - right):
+            continue
+        sides = (left, right) if hasattr(lhs, "shape") else (sp.sympify(lhs), sp.sympify(rhs))
+        raise NotProved(sp.simplify(left - right), sides, at)
     return sp.Eq(lhs, rhs, evaluate=False)
 
 
@@ -88,7 +102,7 @@ def refuted(lhs, rhs, at: dict) -> sp.Ne:
         raise AssertionError(f"no value given for {left_over} at {at} (a string, or a symbol of other assumptions?)")
     if any(side.has(sp.nan, sp.zoo, sp.oo) for side in (left, right)):
         raise AssertionError(f"a side has no value at {at}: {left} and {right}")
-    if not any(abs(entry.evalf(30)) > 1e-20 for entry in _difference(left, right)):
+    if not any(abs((one - other).evalf(30)) > 1e-20 for one, other in _entries(left, right)):
         raise AssertionError(f"both sides are {left} at {at}: this point refutes nothing")
     return sp.Ne(left, right, evaluate=False)
 
@@ -102,14 +116,14 @@ def _evaluated(**sides) -> list:
     return [sp.sympify(side).doit() for side in sides.values()]
 
 
-def _difference(lhs, rhs) -> list[sp.Expr]:
+def _entries(lhs, rhs) -> list[tuple[sp.Expr, sp.Expr]]:
     lhs, rhs = _evaluated(lhs=lhs, rhs=rhs)
     shape, other = (getattr(side, "shape", ()) for side in (lhs, rhs))
     if shape != other:
         raise ValueError(f"lhs has shape {shape}, rhs {other}")
     if 0 in shape:
         raise ValueError(f"both sides have shape {shape}: no entry, so nothing would be checked")
-    return list(sp.Matrix(lhs - rhs)) if shape else [lhs - rhs]
+    return list(zip(sp.Matrix(lhs), sp.Matrix(rhs), strict=True)) if shape else [(lhs, rhs)]
 
 
 def _is_zero(expr: sp.Expr) -> bool:

@@ -80,6 +80,8 @@ def test_each_prepared_change_is_refused(stem, alone):
         assert result["error"].startswith("Refused in line "), cell.id
         assert "reduces to" in result["words"], cell.id
         assert "false at" in result["words"], cell.id
+        assert (r"\neq" in result["false"], len(result["sides"])) == (True, 2), cell.id
+        assert result["sides"][0] != result["sides"][1], cell.id
 
 
 def test_key_proofs_have_a_prepared_change():
