@@ -173,7 +173,7 @@
 
     // What was heard in the words of the program is seen as formulas.
     counterExample({ false: claim, at, sides: [left, right] }) {
-      const side = (name, value) => [` the ${name} side is `, element("strong", { textContent: value.replaceAll("-", "−") })];
+      const side = (name, value) => [` the ${name} side is `, element("strong", { textContent: value.replaceAll("-", "−").replace("*I", "i") })];
       return [this.formula(claim), "since at", this.formula(at), ...side("left", left), ",", ...side("right", right), "."];
     }
 

@@ -19,7 +19,7 @@ class NotProved(AssertionError):
         ...     proved(x, -x)
         ... except NotProved as error:
         ...     print(error)
-        lhs - rhs reduces to 2*x, not to 0; false at {x: 2/3}, where the left side is 0.6667, the right -0.6667
+        lhs - rhs reduces to 2*x, not to 0; false at {x: 2/3}: 0.6667 and -0.6667
     """
 
     def __init__(self, difference: sp.Expr, sides: tuple[sp.Expr, sp.Expr], at: dict | None):
@@ -27,7 +27,7 @@ class NotProved(AssertionError):
         found = "no counter-example found: it may be true but unproved"
         if at is not None:
             self.values = [str(side.doit().subs(at).evalf(4)) for side in sides]
-            found = f"false at {at}, where the left side is {self.values[0]}, the right {self.values[1]}"
+            found = f"false at {at}: {self.values[0]} and {self.values[1]}"
         super().__init__(f"lhs - rhs reduces to {difference}, not to 0; {found}")
 
 
