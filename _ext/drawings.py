@@ -43,8 +43,25 @@ def inline_svg(text: str, name: str, alt: str) -> str:
     """The <svg> element alone: ids made unique, its styles left to the page's, alt text as its label."""
     svg = text[text.index("<svg") :]
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(r'(?<= d=")[MLz\d.\s-]+(?=")', lambda line: in_steps(line[0]), svg)
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
     return re.sub(r"<svg ", f'<svg class="rb-figure" role="img" aria-label="{html.escape(alt)}" ', svg, count=1)
+
+
+def in_steps(line: str) -> str:
+    """A line by its steps, in tenths of a point, a third as long: "M 8.62 -7.1 L 9.61 -6.6" is "m8.6-7.1l1 .5"."""
+    made, last, at, begin = "", "", (0, 0), (0, 0)
+    for kind, *place in re.findall(r"([MLz])(?:\s*(-?[\d.]+)\s+(-?[\d.]+))?", line):
+        if kind == "z":
+            made, at = made + "z", begin
+        else:
+            to = tuple(round(10 * float(number)) for number in place)
+            x, y = (re.sub(r"^(-?)0\.", r"\1.", f"{(b - a) / 10:g}") for a, b in zip(at, to, strict=True))
+            command = kind.lower() if kind != last else " " * (not x.startswith("-"))
+            made, at = f"{made}{command}{x}{'' if y.startswith('-') else ' '}{y}", to
+            begin = to if kind == "M" else begin
+        last = kind
+    return made
 
 
 def number_figures_of_chapters(app: Sphinx, doctree: nodes.document, page: str) -> None:

@@ -53,7 +53,7 @@ def mark_quotes(app: Sphinx, doctree: nodes.document) -> None:
         head = next((child for child in quote[0] if child.astext()), None)  # MyST puts an empty text in front
         if not isinstance(head, nodes.strong):
             continue
-        if head.astext() == "In this chapter.":
+        if head.astext() in ("In this chapter.", "In three sentences."):
             quote["classes"].append("rb-summary")
         elif match := HEAD.match(head.astext()):
             kind, number, name = match.groups("")
