@@ -23,6 +23,7 @@ MARKS = {
     "Measured.": "measured",
     "Cited.": "cited",
 }
+SUMMARIES = {"In this chapter.": "rb-before", "In three sentences.": "rb-three"}
 INDEXED = ("Theorem", "Corollary", "Lemma", "Proposition")
 ONE = {kind: kind for kind in (*INDEXED, "Exercise")}
 MANY = {f"{kind}s": kind for kind in ONE} | {"Corollaries": "Corollary"}
@@ -53,8 +54,8 @@ def mark_quotes(app: Sphinx, doctree: nodes.document) -> None:
         head = next((child for child in quote[0] if child.astext()), None)  # MyST puts an empty text in front
         if not isinstance(head, nodes.strong):
             continue
-        if head.astext() in ("In this chapter.", "In three sentences."):
-            quote["classes"].append("rb-summary")
+        if head.astext() in SUMMARIES:
+            quote["classes"] += ["rb-summary", SUMMARIES[head.astext()]]
         elif match := HEAD.match(head.astext()):
             kind, number, name = match.groups("")
             anchor = f"{kind.lower()}-{number.replace('.', '-')}"

@@ -51,6 +51,18 @@ class Question:
         """The options with their letters."""
         return list(zip("ABCD", self.options, strict=True))
 
+    def html(self) -> str:
+        """The question, and its options: a click on one says what tempts to it."""
+        parts = [f"<p>{to_html(self.text, inline=True)}</p>"]
+        for letter, option in self.lettered():
+            verdict = '<b class="right">Right.</b>' if option.right else '<b class="wrong">No.</b>'
+            where = f' <span class="where">{to_html(self.where, inline=True)}</span>' if option.right else ""
+            parts.append(
+                f"<details><summary><b>{letter}</b> {to_html(option.text, inline=True)}</summary>"
+                f"<p>{verdict} {to_html(option.why, inline=True)}{where}</p></details>"
+            )
+        return "\n".join(parts)
+
     def slide(self) -> str:
         """The question in Markdown."""
         lines = "\n\n".join(f"**{letter}.** {option.text}" for letter, option in self.lettered())
@@ -93,16 +105,7 @@ def page() -> str:
     """All votes as HTML: a click on an option says what tempts to it."""
     parts = ["<h1>Ten votes on rotary position embedding</h1>\n<p>Vote first. A click on an answer opens it.</p>"]
     for question in questions():
-        text = to_html(question.text, inline=True)
-        parts.append(f'<section id="{question.id}">\n<h2>Vote {question.number}</h2>\n<p>{text}</p>')
-        for letter, option in question.lettered():
-            verdict = '<b class="right">Right.</b>' if option.right else '<b class="wrong">No.</b>'
-            where = f' <span class="where">{to_html(question.where, inline=True)}</span>' if option.right else ""
-            parts.append(
-                f"<details><summary><b>{letter}</b> {to_html(option.text, inline=True)}</summary>"
-                f"<p>{verdict} {to_html(option.why, inline=True)}{where}</p></details>"
-            )
-        parts.append("</section>")
+        parts.append(f'<section id="{question.id}">\n<h2>Vote {question.number}</h2>\n{question.html()}\n</section>')
     return "\n".join(parts)
 
 

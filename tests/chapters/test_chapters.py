@@ -194,6 +194,10 @@ def test_form_of_a_chapter(path):
     assert len(titles) == 1, f"a chapter has one title, `# ...`; this one has {titles}"
     missing = [section for section in SECTIONS if section not in headings]
     assert not missing, f"the chapter lacks the headings {missing}"
+    summary = re.search(r"^> \*\*In three sentences\.\*\* (.*)\n\n## Exercises$", text, re.MULTILINE)
+    assert summary, "before its exercises a chapter has a quote: > **In three sentences.** First. Second. Third."
+    sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", summary[1])
+    assert len(sentences) == 3, f"three sentences, each from one capital letter to a full stop; here are {sentences}"
     for part in ("> **In this chapter.**", "**You need**", "**Afterwards you can**", "**Next:**"):
         assert part in text, f"the chapter lacks {part}: chapter 11 has it"
     exercises = re.findall(r"> \*\*Exercise (\d+\.\d+) \((★+), \d+ minutes\)\.\*\*", text)
