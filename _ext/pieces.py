@@ -26,7 +26,7 @@ PIECE_PAGE = """<!doctype html>
   if (/light|dark/.test(localStorage.mode)) document.documentElement.dataset.theme = localStorage.mode; }} catch {{}}
 </script>
 </head>
-<body><main>{piece}</main><a class="back" href="../{page}.html">{title}</a>
+<body><main><h1 class="name">{title}: {name}</h1>{piece}</main><a class="back" href="../{page}.html">{title}</a>
 <script>const first = document.querySelector(".rope-piece :is(input[type=range], input:checked)");
 if (matchMedia("(pointer: fine)").matches) first?.focus({{ preventScroll: true }});</script>
 </body></html>

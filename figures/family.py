@@ -9,7 +9,20 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, colour_key, label
-from figures.style import BLUE, KEY, OTHER, QUERY, SCORE, VERMILLION, frame, on_phone, sheet, signed, styled
+from figures.style import (
+    BLUE,
+    KEY,
+    OTHER,
+    QUERY,
+    SCORE,
+    VERMILLION,
+    frame,
+    name_if_flat,
+    on_phone,
+    sheet,
+    signed,
+    styled,
+)
 from rope_lib import RotaryEmbedding
 from rope_lib.theory import relative
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
@@ -145,6 +158,7 @@ def draw_score_family() -> Figure:
         for ax, scores in zip(pair, (equal[name], similar[name]), strict=True):
             centred = (scores - scores.mean()).numpy()
             ax.imshow(centred, **signed(centred))
+            name_if_flat(ax, centred)
             ax.set(xticks=[0, 20], yticks=[0, 20])
             frame(ax)
             if name == "RoPE":

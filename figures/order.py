@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label
-from figures.style import BLUE, MAP, VERMILLION, frame, on_map, on_phone, panels, sheet, signed, styled
+from figures.style import BLUE, MAP, VERMILLION, frame, name_if_flat, on_map, on_phone, panels, sheet, signed, styled
 from rope_lib import RotaryEmbedding, attention
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
@@ -77,6 +77,7 @@ def draw_three_scores() -> Figure:
     for ax, (name, (q, k)) in zip(panels(figure, 3, sharex=True, sharey=True), pairs.items(), strict=True):
         scores = (q @ k.T).numpy()
         ax.imshow(scores - scores.mean(), **signed(scores - scores.mean()))
+        name_if_flat(ax, scores)
         ax.set(xlabel="key position", ylabel="query position", title=name)
         ax.label_outer()
         frame(ax)

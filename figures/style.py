@@ -99,7 +99,13 @@ def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> Non
 
 def on_map(share: float) -> str:
     """The colour of a number on its cell of MAP."""
-    return "black" if share < 0.875 else "white"
+    return "black" if share < 0.72 else "white"
+
+
+def name_if_flat(ax: Axes, values: np.ndarray) -> None:
+    """A map of one value looks like a picture that failed, unless it says what it is."""
+    if np.ptp(values) < 1e-6:
+        ax.text(0.5, 0.5, "all equal", transform=ax.transAxes, ha="center", va="center", fontsize=8)
 
 
 def signed(values: np.ndarray) -> dict:

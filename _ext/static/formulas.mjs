@@ -9,17 +9,21 @@ export function mathml(temml, tex, display) {
   const math = temml.__renderToMathMLTree(tex.replace(/^\s*\\displaystyle/, ""), options);
   colour(math);
   const groups = breakable(inner(math));
-  if (groups.flat().length === 1) return math.toMarkup();
+  if (groups.flat().length === 1) return tight(math.toMarkup());
   // Several formulas in a line, as WebKit breaks none inside.
   const inline = new math.constructor("math", []);
   if (display) inline.attributes.displaystyle = "true";
   const line = (parts) => parts.map((part) => {
     inline.children = [new math.constructor("mrow", part)];
-    return inline.toMarkup();
+    return tight(inline.toMarkup());
   }).join("<wbr>");
   if (!display || groups.length === 1) return line(groups.flat());
   return groups.map((parts) => `<span class="rb-part">${line(parts)}</span>`).join("<wbr>"); // where there is a gap, first
 }
+
+// sympy writes \sin{\left(x\right)}, and Temml puts a space before such a bracket, as before a letter.
+const tight = (markup) =>
+  markup.replace(/<mo>\u2061<\/mo><mspace width="0.1667em"><\/mspace>(?=(<\/mrow>)?<mrow><mo fence="true" form="prefix")/g, "<mo>\u2061</mo>");
 
 // Children of a node; Temml keeps some in fragments, which leave no trace in the page.
 const children = (node) => node.children?.flatMap((one) => (one.type || one.text !== undefined ? [one] : children(one))) ?? [];

@@ -72,7 +72,8 @@
       if (Cell.open.has(this)) return true;
       this.bar.append(this.status, this.heard);
       if (location.protocol === "file:") {
-        const words = "A page from disk may not load Python. Run “make serve”: there you can edit and run this cell.";
+        const words = "A page from disk may not load Python. Run “make serve” or, in this folder, “python -m http.server”: " +
+          "there you can edit and run this cell.";
         setTimeout(() => this.say(words), 50); // else not read aloud
         return false;
       }
@@ -180,9 +181,11 @@
     // What sets it is loaded with the first; the book's own formulas came with the page.
     formula(tex) {
       const made = element("div", { className: "output text_latex math", textContent: tex });
+      made.style.visibility = "hidden"; // until it is set
       made.dataset.tex = tex;
       Promise.all(["formulas.mjs", "live/temml.mjs"].map((name) => import(new URL(name, address))))
-        .then(([{ mathml }, { default: temml }]) => (made.innerHTML = mathml(temml, tex, true)));
+        .then(([{ mathml }, { default: temml }]) => (made.innerHTML = mathml(temml, tex, true)))
+        .finally(() => (made.style.visibility = ""));
       return made;
     }
 

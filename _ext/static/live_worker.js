@@ -42,7 +42,7 @@ function count(all) {
         come += part.length;
         if (come < all) wait(SILENCE, `the server sent ${come} of ${all} bytes, and nothing more for ${SILENCE} seconds`);
         else wait(START, `all files came, and Python did not start within ${START} seconds`);
-        postMessage(come < all ? { step: "Fetching Python", share: come / all } : { step: "Starting Python" });
+        postMessage(come < all ? { step: `Fetching Python, ${Math.round(all / 1e6)} MB`, share: come / all } : { step: "Starting Python" });
         out.enqueue(part);
       },
     });
