@@ -61,7 +61,13 @@ class Visit:
         self.page.goto(address if ":" in address else f"{HTML.as_uri()}/{address}", wait_until="load")
         if folds:
             self.page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+            self.lay_out()
             self.page.wait_for_timeout(400)  # they fade in
+
+    def lay_out(self):
+        """All of the page, which else waits until it is near the screen, and with it its fonts."""
+        self.page.evaluate("document.documentElement.classList.add('rb-laid-out'), document.body.offsetHeight")
+        self.page.evaluate("document.fonts.ready.then(() => true)")
 
     def __enter__(self):
         return self

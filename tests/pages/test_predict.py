@@ -96,6 +96,7 @@ def test_off_at_first_then_all_are_covered_and_nothing_moves(stem, browser, html
     places += ".map(node => node.getBoundingClientRect()).map(box => [box.left, box.top + scrollY, box.height])"
     with Opened(browser, stem, on=False) as visit:
         page = visit.page
+        visit.lay_out()
         assert not switch(page).is_checked()
         assert page.evaluate(STATE) == MARKED[stem] * [OPEN]
         before = page.evaluate(places)
