@@ -27,12 +27,13 @@ document.documentElement.dataset.theme = /light|dark/.test(mode) ? mode
 VOTE = "<section><h2>Vote</h2>{}</section>"
 
 
-def parts_of(chapter: str) -> tuple[str, list[str]]:
-    """The question below the title, and the three sentences, from the HTML of a chapter."""
+def parts_of(chapter: str) -> tuple[str, str, list[str]]:
+    """The question below the title, the first piece, and the three sentences, from the HTML of a chapter."""
     question = re.search(r"</h1>\s*<p>(.*?)</p>", chapter, re.DOTALL)[1]
+    piece = re.search(r'<div class="rope-piece.*?</script></div>', chapter, re.DOTALL)[0]
     quote = re.search(r'<blockquote class="[^"]*rb-three[^"]*">(.*?)</blockquote>', chapter, re.DOTALL)[1]
     text = re.sub(r"</?(?:div|p)>|<strong>In three sentences\.</strong>", "", quote).strip()
-    return question, re.split(r"(?<=\.)\s+(?=[A-Z])", text)
+    return question, piece, re.split(r"(?<=\.)\s+(?=[A-Z])", text)
 
 
 def write_walls(app: Sphinx, exception: Exception | None) -> None:
@@ -42,13 +43,13 @@ def write_walls(app: Sphinx, exception: Exception | None) -> None:
     folder = Path(app.outdir) / "wall"
     folder.mkdir(exist_ok=True)
     for page in sorted(page for page in app.env.found_docs if Path(page).name[:2].isdigit()):
-        question, sentences = parts_of((Path(app.outdir) / f"{page}.html").read_text(encoding="utf-8"))
+        question, piece, sentences = parts_of((Path(app.outdir) / f"{page}.html").read_text(encoding="utf-8"))
         votes = (vote.html() for vote in questions.questions() if vote.chapter == f"{Path(page).name}.ipynb")
         text = PAGE.format(
             page=page,
             title=full_title(app.env, page),
             question=question,
-            piece=next(iter(app.env.metadata[page]["pieces"].values())),
+            piece=piece,
             sentences="".join(f"<li>{sentence}</li>" for sentence in sentences),
             votes=pages.with_formulas("".join(map(VOTE.format, votes))),
         )

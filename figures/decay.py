@@ -221,9 +221,8 @@ def explore_decay() -> Piece:
         ),
     )
     said = (
-        'At distance <b data-part="distance"></b> the corners of the chain of <span data-part="pairs"></span> arrows '
-        'are on average B = <b data-part="bound"></b> from the start; at distance 0, '
-        '<span data-part="start"></span>.'
+        'At distance <b data-part="distance"></b> the chain of <span data-part="pairs"></span> arrows has '
+        'B = <b data-part="bound"></b>; at distance 0, <span data-part="start"></span>.'
     )
     sliders = (
         ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 19),

@@ -86,8 +86,8 @@ def explore_gap() -> Piece:
     )  # fmt: skip
     alt = "A bell curve of differences of two equally good models, and dashed lines at the gap on both sides."
     said = (
-        'Gap in points: <b data-part="points"></b>, in cases: <b data-part="cases"></b>. Of such pairs '
-        '<b data-part="share"></b> differ by that much or more.'
+        'Gap in points: <b data-part="points"></b>, in cases: <b data-part="cases"></b>. Of equally good '
+        'pairs <b data-part="share"></b> differ by that much or more.'
     )
     words = tuple(f"{size:,}" for size in sizes), tuple(f"{gap:g}" for gap in gaps)
     sliders = (("test cases", words[0], 2), ("gap in points", words[1], 4))

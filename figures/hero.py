@@ -25,7 +25,7 @@ SENTENCE = ["One", "May", "day", "we", "all", "saw", "the", "red", "old", "tin",
 START = 3  # the first state has three words in front
 IN_FRONT = SENTENCE.index("red")  # at most so many words stand before "red" ...
 APART = len(SENTENCE) - 1 - IN_FRONT  # ... and "car" so far behind it
-UNIT, BOX, LOW, HIGH = 40, 172, -1.9, 6.3  # pixels for 1; size of a drawing; the scores at the ends of a curve's axis
+UNIT, BOX, LOW, HIGH = 36, 172, -1.9, 6.3  # pixels for 1; size of a drawing; the scores at the ends of a curve's axis
 
 
 # -- Numbers, all from the library -------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ DRAWING = """
 .rh-flat{--h:var(--r)}
 .rh-word{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central;paint-order:stroke;
 stroke:var(--rh-paper,Canvas);stroke-width:4px}
-.rh-axis-name{font:13px sans-serif;fill:currentColor;opacity:.8}
+.rh-axis-name{font:14.5px sans-serif;fill:currentColor;opacity:.8}
 @media (prefers-reduced-motion:reduce){[class*=rh-],.rh-ribbon span{transition:none!important}}
 """
 STYLE = f"""
@@ -107,7 +107,7 @@ grid-template-columns:repeat(auto-fit,minmax(min(100%,15rem),1fr))}}
 .rh-text{{font-size:.8em;height:3.4em}}.rh-places{{font-size:.85em}}.rh-controls{{margin:.4rem 0 .2rem}}
 .rh-controls{{gap:.6rem}}.rh-controls button{{min-width:4.6em}}
 .rh-controls label{{gap:.4rem;font-size:.88em;white-space:nowrap}}.rh-controls label span:first-child{{flex:0 0 6.7em}}
-.rh-controls input{{min-width:0}}.rh-text{{font-size:.75em}}}}
+.rh-controls input{{min-width:0}}.rh-text{{font-size:.7em}}}}
 @media (max-width:640px){{.rope-hero{{padding:.3rem .6rem .6rem}}}}
 """
 

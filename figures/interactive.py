@@ -32,7 +32,7 @@ STYLE = f"""
 .rp text{{fill:currentColor;font:13px sans-serif;stroke:none}}
 .rp text.rp-name{{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central}}
 .rp text.rp-halo{{font-weight:700;paint-order:stroke;stroke:var(--rh-paper,Canvas);stroke-width:4px}}
-.rp .rp-said{{margin:.4rem 0;font-variant-numeric:tabular-nums}}
+.rp .rp-said{{margin:.4rem 0;min-height:2.8em;font-variant-numeric:tabular-nums}}
 {SHARED}
 .rp-controls{{display:grid;grid-template-columns:auto minmax(0,1fr);align-items:center;gap:.3rem .8rem}}
 .rp-controls>*{{grid-column:1/-1}}.rp-controls>button~*{{grid-column:2}}
@@ -43,8 +43,8 @@ background:var(--rb-q);color:var(--rh-paper,Canvas);font:inherit;font-weight:600
 .rp-now{{font-variant-numeric:tabular-nums}}
 .rp-controls fieldset{{display:flex;flex-wrap:wrap;gap:.3rem .4rem;border:0;margin:0;padding:0}}
 .rp-controls fieldset>span{{margin:.2rem .6rem 0 0}}
-.rp-controls fieldset label{{display:block;position:relative;border:1px solid;border-radius:.5rem;padding:.15rem .6rem;
-min-height:28px;cursor:pointer}}
+.rp-controls fieldset label{{display:flex;align-items:center;white-space:nowrap;position:relative;border:1px solid;
+border-radius:.5rem;padding:.15rem .6rem;min-height:28px;cursor:pointer}}
 .rp-controls fieldset input{{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;cursor:pointer}}
 .rp-controls label:has(:checked){{background:var(--rb-q);border-color:var(--rb-q);color:var(--rh-paper,Canvas)}}
 .rp-controls label:has([type=radio]:focus-visible),.rp-controls :is(button,input):focus-visible
@@ -55,11 +55,12 @@ min-height:28px;cursor:pointer}}
 .rp-zoom{{transform:scale(var(--z))}}
 .rp-turn,.rp-tip,.rp-move,.rp-zoom{{transition:transform .4s ease-in-out}}
 .rp-bend{{transition:d .2s linear,opacity .3s}}
-[data-word]{{cursor:grab;user-select:none}}[data-word] *{{touch-action:pan-y}}
+[data-word]{{cursor:grab;user-select:none}}[data-word] *{{touch-action:none}}
 @media (forced-colors:active){{.rp-controls>button,.rp-controls label:has(:checked){{forced-color-adjust:none}}}}
 @media (min-width:601px){{.rp:has(.rp-views>svg:only-child){{display:grid;gap:.2rem 1.2rem;
 grid-template:auto 1fr/minmax(0,3fr) minmax(0,2fr)}}.rp-views:has(svg:only-child){{grid-row:1/3}}
 .rp-views:has(svg:only-child)~.rp-controls{{align-self:start}}
+.rp-views:has(svg:only-child)~.rp-said{{min-height:4.2em}}
 .rp-views:has(svg:only-child)~.rp-controls label{{grid-template-columns:minmax(0,1fr) auto;gap:0 .6rem}}
 .rp-views:has(svg:only-child)~.rp-controls label input[type=range]{{grid-area:2/1/auto/-1}}}}
 @media (prefers-reduced-motion:reduce){{.rp *{{transition:none!important}}}}

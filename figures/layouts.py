@@ -113,8 +113,8 @@ def bars_that_move() -> str:
     """A row for each layout, and the bars, each pair in a colour."""
     inks = dict(zip("ABCD", (QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK), strict=True))
     rows = "".join(
-        f'<path d="M8 {height}H312" stroke="currentColor" opacity=".4"></path>' + label(8, height - 52, layout)
-        for layout, height in zip(NAMES, (66, 206), strict=True)
+        f'<path d="M8 {height}H312" stroke="currentColor" opacity=".4"></path>' + label(8, height - 52, text)
+        for text, height in zip(("interleaved", "half-split (press it below)"), (66, 206), strict=True)
     )
     return rows + "".join(
         f'<g transform="translate({27 + 38 * i} 66)"><g class="rp-move" data-part="entry{i}">'

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from figures.interactive import KEY_INK, QUERY_INK, Piece, View, grip, minus
+from figures.interactive import KEY_INK, QUERY_INK, Piece, View, grip, label, minus
 from figures.style import BLUE, GREEN, SIGNED, VERMILLION, frame, on_phone, sheet, styled
 from rope_lib import apply_rotary_emb, attention, cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, elu_plus_one, linear_attention
@@ -119,6 +119,9 @@ def draw_recall(*, counts: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256, 512
     return figure
 
 
+ENDS = -2.5, 3  # of bars: longer ones would lie on the words above and below
+
+
 def explore_linear() -> Piece:
     """One row of the weights of linear attention in all three forms; negative weights in another colour."""
     length = 32
@@ -126,7 +129,7 @@ def explore_linear() -> Piece:
     for m in range(length):
         state = {"m": {"text": m}, "seen": {"text": m + 1}}
         for form, weights in tables.items():
-            row = (weights[m, : m + 1] * (m + 1)).clamp(-3, 3).tolist()
+            row = (weights[m, : m + 1] * (m + 1)).clamp(*ENDS).tolist()
             for sign, negative in (("up", False), ("down", True)):
                 bars = [f"M{14 + 9.4 * n:.1f} 0V{-14 * v:.1f}" for n, v in enumerate(row) if (v < 0) is negative]
                 state[f"{form}-{sign}"] = {"d": "".join(bars) or "M0 0"}
@@ -146,6 +149,7 @@ def explore_linear() -> Piece:
         f'<path d="M6 0H314" stroke="currentColor"></path>{grip(0, part=f"{form}-grip")}</g></g>'
         for row, (form, name) in enumerate(FORMS.items())
     )
+    svg += label(312, 322, "dotted: 1; bars end at 3 and −2.5", anchor="end")
     alt = "The weights that one word gives to itself and to the words before it, as bars, in three forms; dashed: 1."
     said = (
         'Position <b data-part="m"></b>, words seen: <span data-part="seen"></span>. Sum of the weights: '
@@ -153,4 +157,4 @@ def explore_linear() -> Piece:
         '<b data-part="numerator-says"></b> above only.'
     )
     sliders = (("position", tuple(map(str, range(length))), 22),)
-    return Piece("linear", said, (View(alt, svg, (320, 308)),), sliders, states, play=0, pace=500)
+    return Piece("linear", said, (View(alt, svg, (320, 328)),), sliders, states, play=0, pace=500)

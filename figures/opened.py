@@ -180,7 +180,7 @@ def explore_rescue() -> Piece:
             "pairs": {"d": f"M8 200V90H{8 + 9 * p}V{200 - 110 / factor:.0f}H296V200Z"},
             "factor": {"text": f"{factor:g}"},
             "copy": {"text": f"{copy[i, p]:.1f}"}, "near": {"text": f"{round(near[i, p] - near[0, 0], 2) + 0.0:.2f}"},
-            "which": {"text": "no pair" if p == 32 else f"pairs {p} to 31" if p < 31 else "pair 31"},
+            "which": {"text": "No pair turns" if p == 32 else f"Pairs {p} to 31 turn" if p < 31 else "Pair 31 turns"},
             "mark": {"cx": f"{20 + 20 * copy[i, p]:.0f}"},
         }  # fmt: skip
     svg = (
@@ -197,8 +197,9 @@ def explore_rescue() -> Piece:
     )
     alt = "The speeds of 32 pairs as shares of the usual, lower from one on; below, far copies between found and lost."
     said = (
-        '<span data-part="which"></span>, <b data-part="factor"></b> times as slow: a word of the far copies costs '
-        '<b data-part="copy"></b> nats, and a token of a text near by <b data-part="near"></b> more than usual.'
+        '<span data-part="which"></span> <b data-part="factor"></b> times as slowly. A word of a far copy costs '
+        '<b data-part="copy"></b> nats, 12.3 if it is lost, and a token of a text near by <b data-part="near"></b> '
+        "more than usual."
     )
     sliders = (("factor", tuple(f"{factor:g}" for factor in factors), 4), ("from pair", tuple(map(str, range(33))), 20))
     return Piece("rescue", said, (View(alt, svg, (320, 230)),), sliders, states, buttons=(0,))

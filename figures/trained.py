@@ -209,8 +209,8 @@ def explore_needles() -> Piece:
         "letters from the question back to it. The models were trained on texts of at most 128 letters."
     )
     said = (
-        '“<b data-part="method"></b>”, <span data-part="keys"></span>: behind 20 letters and 900 back the model finds '
-        '<b data-part="far"></b>; behind 900 letters and 60 back, <b data-part="crowd"></b>.'
+        '“<b data-part="method"></b>”, <span data-part="keys"></span>: with 20 letters before the value and 900 back '
+        'to it, <b data-part="far"></b> are found; with 900 before and 60 back, <b data-part="crowd"></b>.'
     )
     sliders = (("method", SEARCHES, SEARCHES.index("cropped")), ("keys", ("one", "four"), 1))
     return Piece("needles", said, (View(alt, svg, (320, 244)),), sliders, states, buttons=(0, 1))

@@ -131,7 +131,10 @@
       const { from, to } = this.bar.dataset;
       if (!this.code.value.includes(from)) this.code.value = this.text;
       const line = this.code.value.slice(0, this.code.value.indexOf(from)).split("\n").length;
+      const column = this.code.value.split("\n")[line - 1].indexOf(from);
       this.code.value = this.code.value.replace(from, () => to);
+      const longest = Math.max(...this.code.value.split("\n").map((one) => one.length));
+      this.code.scrollLeft = (this.code.scrollWidth * column) / longest - this.code.clientWidth / 2; // on a phone
       const [was, is] = [from, to].map((textContent) => element("code", { textContent }));
       this.changed = [`Changed in line ${line}: `, was, " is now ", is, ". "];
       this.run();
@@ -200,7 +203,7 @@
       this.code.oninput();
       this.clear();
       if (this.stored) this.stored.hidden = false;
-      this.say("The text and the result of the book are back.");
+      this.say(this.stored ? "The text and the result of the book are back." : "The text of the book is back.");
     }
 
     leave() {
