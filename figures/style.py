@@ -99,7 +99,7 @@ def arrow(ax: Axes, vector: complex, colour: str, *, faint: bool = False) -> Non
 
 def on_map(share: float) -> str:
     """The colour of a number on its cell of MAP."""
-    return "black" if share < 0.72 else "white"
+    return "black" if share < 0.875 else "white"
 
 
 def name_if_flat(ax: Axes, values: np.ndarray) -> None:

@@ -22,10 +22,17 @@
   const near = new IntersectionObserver((changes) => {
     for (const { target, isIntersecting } of changes) sizes[isIntersecting ? "observe" : "unobserve"](target);
   }, { rootMargin: "25%" });
-  for (const area of document.querySelectorAll(AREAS)) {
+  const areas = [...document.querySelectorAll(AREAS)];
+  for (const area of areas) {
     near.observe(area);
     area.onscroll = () => look(area);
   }
+  const byKeyboard = ({ key }) => {
+    if (key !== "Tab") return;
+    removeEventListener("keydown", byKeyboard);
+    areas.forEach(look); // who comes by keyboard may jump past what is near
+  };
+  addEventListener("keydown", byKeyboard);
 
   // A link to an anchor needs the real heights of all sections above it, so everything is laid out first.
   const place = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -9,7 +9,7 @@ from nbclient import NotebookClient
 
 from tests.conftest import ROOT
 
-PICTURE = re.compile(r"(?:import figures\.\w+\n\n)?figures\.\w+\.\w+\(\)")  # one call, which leaves nothing behind
+PICTURE = re.compile(r"figures\.\w+\.\w+\(\)")  # one call, which leaves nothing behind
 NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
 
 

@@ -131,6 +131,7 @@ WIDTH = {"runOnly": ["scrollable-region-focusable", "target-size", "meta-viewpor
 def judge(page, schemes=("light", "dark"), rules=ALL):
     """What axe finds serious or critical; in the dark theme it looks at the colours only, the rest is the same."""
     page.evaluate(STILL)
+    page.evaluate("dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab'}))")  # what scrolls can then be reached
     page.add_script_tag(path=AXE)
     found = {}
     for scheme in schemes:
