@@ -20,6 +20,8 @@ SHARED = """.rp-heard{position:absolute;width:1px;height:1px;overflow:hidden;cli
 cursor:grab;touch-action:none}
 .rp-grip:hover,.rp-held .rp-grip:active{stroke:color-mix(in srgb,currentColor 14%,transparent)}
 .rp-held,.rp-held .rp-grip{cursor:grabbing;user-select:none}.rp-held *{transition:none!important}
+@media (forced-colors:active){:is(.rp-controls,.rh-controls)>button,.rp-controls label:has(:checked){
+forced-color-adjust:none}}
 """  # with the first screen's piece
 STYLE = f"""
 .rp{{{LIGHT}}}html[data-theme=dark] .rp{{{DARK}}}
@@ -56,7 +58,6 @@ border-radius:.5rem;padding:.15rem .6rem;min-height:28px;cursor:pointer}}
 .rp-turn,.rp-tip,.rp-move,.rp-zoom{{transition:transform .4s ease-in-out}}
 .rp-bend{{transition:d .2s linear,opacity .3s}}
 [data-word]{{cursor:grab;user-select:none}}[data-word] *{{touch-action:none}}
-@media (forced-colors:active){{.rp-controls>button,.rp-controls label:has(:checked){{forced-color-adjust:none}}}}
 @media (min-width:601px){{.rp:has(.rp-views>svg:only-child){{display:grid;gap:.2rem 1.2rem;
 grid-template:auto 1fr/minmax(0,3fr) minmax(0,2fr)}}.rp-views:has(svg:only-child){{grid-row:1/3}}
 .rp-views:has(svg:only-child)~.rp-controls{{align-self:start}}
