@@ -64,7 +64,7 @@
   }
 
   // The contents show the last section that begins in the upper quarter. The theme looks at headings that come into
-  // sight, and so is wrong on the way up; it has done its work of a frame when a timeout comes.
+  // sight, and so is wrong on the way up; a moment later it has done its work of a frame.
   const links = [...document.querySelectorAll(".page-toc a[href^='#']")];
   const headings = links.map(({ hash }) => document.getElementById(decodeURIComponent(hash.slice(1))));
   function show() {
@@ -73,7 +73,7 @@
       one.classList.toggle("active", one === here || (one.matches("li") && one.contains(here ?? null)));
     for (const link of links) link.ariaCurrent = link === here ? "true" : null;
   }
-  if (links.length) addEventListener("scroll", () => requestAnimationFrame(() => setTimeout(show)), { passive: true });
+  if (links.length) addEventListener("scroll", () => requestAnimationFrame(() => setTimeout(show, 50)), { passive: true });
 
   // On paper the page is light.
   const page = document.documentElement.dataset;

@@ -50,7 +50,7 @@ def test_behind_a_root_is_no_gap(browser, html):
     page.evaluate("document.documentElement.classList.add('rb-laid-out')")
     gaps = page.locator("math msqrt").evaluate_all(
         """all => all.filter(root => root.nextElementSibling).map(root => {
-            const [own, next] = [root.lastElementChild, root.nextElementSibling].map(one => one.getBoundingClientRect());
+            const [own, next] = [root.lastElementChild, root.nextElementSibling].map(one => one.getClientRects()[0]);
             return (next.left - own.right) / parseFloat(getComputedStyle(root).fontSize);
         })"""
     )
