@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from lab.doctor import CAUSES, RIGHT, STORED
+from lab.doctor.table import CAUSES, RIGHT, STORED
 from lab.opened import KINDS, changes, methods, model, texts, window
 from lab.published_model import Cache, Rotate
 from rope_lib import interleaved_to_half_split

@@ -16,7 +16,9 @@ import xllamacpp
 from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize
 from tqdm import tqdm
 
-from lab.doctor import Refused, Table, ask, over_the_border
+from lab.doctor.servers import Refused, ask
+from lab.doctor.shifts import over_the_border
+from lab.doctor.table import Table
 from lab.published_model import PublishedModel, weights_file
 from rope_lib import interleaved_to_half_split
 

