@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parent.parent
 READ = {  # modules that read files, and which: data, and whose it is; the script of pieces
+    "rope_lib/config/_classes.py": "rope_lib/config/classes.json",
     "lab/results.py": "lab/results/*.json",
     "lab/experiments.py": "lab/trained/*.[jmn]*",  # json, npz, and the notice in md
     "lab/opened.py": "lab/published_models/[gst]*",  # what was found, and the texts

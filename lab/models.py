@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lab.configs import CONFIGS
 from lab.table import Table
-from rope_lib.config import frequencies_from_config
+from rope_lib.config import rotation_from_config
 
 
 @dataclass(frozen=True)
@@ -78,43 +78,21 @@ MODELS = (
 
 
 def row(model: Model) -> dict:
-    """What the table shows of a model; speeds and factor are computed by the library from its configuration."""
-    config, local = model.config, model.layer_type == "sliding_attention"
-    given = config.get("rope_parameters", {})
-    rope = given.get(model.layer_type) or config.get("rope_scaling") or given
-    if local and "rope_scaling" in config:  # Gemma 3 and OLMo 3 scale their global layers only
-        rope = {}
-    base = rope.get("rope_theta") or config.get("rope_theta", 10000)
-    if local:
-        base = config.get("rope_local_base_freq", base)
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    stretched = rope.get("factor", 1) * rope.get("original_max_position_embeddings", 0)
-    longest = max(config.get("max_position_embeddings") or config["n_positions"], int(stretched))
-    inv_freq, attention_factor = frequencies_from_config(
-        config, layer_type=model.layer_type, seq_len=longest if SHOWN.get(kind, kind) == "longrope" else None
-    )
+    """What the table shows of a model, as the library reads its configuration."""
+    found = rotation_from_config(model.config, layer_type=model.layer_type)
+    stretched = 0 if found.rope_type == "dynamic" else int(found.factor * (found.trained or 0))
+    longest = max(found.longest or 0, stretched)
+    inv_freq, attention_factor = found.frequencies(longest if found.rope_type == "longrope" else None)
     turning = inv_freq[inv_freq > 0]
+    scaling = "none" if found.rope_type == "default" else found.rope_type
     return {
-        "base": base,
-        "rotated": f"{2 * len(turning)} of {head_dim(config, model.layer_type)}",
+        "base": found.base,
+        "rotated": f"{2 * len(turning)} of {found.head_dim}",
         "longest": longest,
-        "scaling": SHOWN.get("mrope" if "mrope_section" in rope else kind, kind),
+        "scaling": f"{scaling} (M-RoPE)" if "mrope_section" in found.set_aside else scaling,
         "slowest": 2 * math.pi / turning[-1].item(),
         "attention_factor": attention_factor,
     }
-
-
-SHOWN = {"default": "none", "mrope": "none (M-RoPE)", "su": "longrope"}
-
-
-def head_dim(config: dict, layer_type: str | None = None) -> int:
-    """All dimensions of a query's head, rotated or not."""
-    if "qk_nope_head_dim" in config:
-        return config["qk_nope_head_dim"] + config["qk_rope_head_dim"]
-    if layer_type == "full_attention" and "global_head_dim" in config:
-        return config["global_head_dim"]
-    width, heads = ("n_embd", "n_head") if "n_embd" in config else ("hidden_size", "num_attention_heads")
-    return config.get("head_dim") or config[width] // config[heads]
 
 
 def table() -> Table:

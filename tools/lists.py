@@ -3,7 +3,7 @@
     python -m tools.lists
 
 A page says where a number goes, <span data-count="exercises">47</span>; chapters/theorems.md ends with the table of
-the index. A test sees that all of it is up to date.
+the index, and chapters/reference.md has the table of tools/agreement. A test sees that all of it is up to date.
 """
 
 import json
@@ -14,17 +14,18 @@ from typing import NamedTuple
 import yaml
 
 from _ext.statements import INDEXED, MARKS, ONE, named_in
-from tools import source_map
+from tools import agreement, source_map
 
 ROOT = Path(__file__).parent.parent
 CHAPTERS = ROOT / "chapters"
 HEAD = re.compile(
     rf"^> \*\*({'|'.join(ONE)}) (\d+\.\d+)(?: \((.+?)\))?\.\*\* *(?:\*({'|'.join(MARKS)})\*)?", re.MULTILINE
 )
-INDEX = "theorems.md"
+INDEX, AGREED = "theorems.md", "reference.md"
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|^#+ .*?$", re.MULTILINE | re.DOTALL)
 MATH = re.compile(r"\$\$?(.*?)\$\$?", re.DOTALL)
 END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?](?=\s|$)")
+TABLE = re.compile(r"(<!-- agreement -->).*(<!-- end of agreement -->)", re.DOTALL)
 COUNT = re.compile(r'(<span data-count="([\w-]+)">).*?</span>')
 
 
@@ -176,6 +177,8 @@ def files() -> dict[Path, str]:
         text = made.get(path, path.read_text(encoding="utf-8"))
         if path.name == INDEX:
             text = text.partition("\n| Number |")[0].rstrip("\n") + f"\n\n{theorems(book)}"
+        if path.name == AGREED:
+            text = TABLE.sub(rf"\1\n\n{agreement.table()}\n\2", text)
         made[path] = COUNT.sub(lambda place: f"{place[1]}{numbers[place[2]]:,}</span>", text)
     return made
 
