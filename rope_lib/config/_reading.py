@@ -412,10 +412,11 @@ def _refuse_what_is_not_read(
         return
     meant, problems = meaning(file, [*found]), {}
     for kind, rotation in found.items():
-        inside = [f"{name} in the block" for name in entries[kind][1]]
-        keys = [key for key in READ if key in file] + [key for key in inside if key in IN_BLOCK and not nested]
-        keys += [key for key in inside if key == SHARE_IN_BLOCK and nested]
-        for key in keys:
+        inside = {f"{name} in the block": value for name, value in entries[kind][1].items()}
+        given = {key: file[key] for key in READ if key in file} | {
+            key: value for key, value in inside.items() if key in ((SHARE_IN_BLOCK,) if nested else IN_BLOCK)
+        }
+        for key, value in given.items():
             if key in record["reads"] or (key in meant and kind not in meant[key]):
                 continue
             try:
@@ -424,18 +425,18 @@ def _refuse_what_is_not_read(
                 other = None
             differs = [name for name in TAKES if other is None or getattr(other, name) != getattr(rotation, name)]
             if differs:
-                takes = TAKES[differs[0]].format(getattr(rotation, differs[0]))
-                problems.setdefault(key, {})[kind] = takes
-    problems = {key: takes for key, takes in problems.items() if key not in HEAD_DIMS or len(takes) == len(found)}
-    if problems:
-        told = []
-        for key, takes in problems.items():
-            value = file[key] if key in file else next(own[key.split()[0]] for _, own in entries.values() if own)
-            verb = "fails on it" if key in record.get("fails", ()) else "does not read it"
-            taken = " and ".join(dict.fromkeys(takes.values()))
-            told.append(f"{key} is {value}, and the class of {_model(file)} {verb}: it takes {taken}")
-        keys = ", ".join(dict.fromkeys(repr(key.split()[0]) for key in problems))
+                problems.setdefault((key, value), []).append(TAKES[differs[0]].format(getattr(rotation, differs[0])))
+    told, ignored = [], []
+    for (key, value), takes in problems.items():
+        if key in HEAD_DIMS and len(takes) < len(found):  # it is the head of some layers
+            continue
+        verb = "fails on it" if key in record.get("fails", ()) else "does not read it"
+        told.append(
+            f"{key} is {value}, and the class of {_model(file)} {verb}: it takes {' and '.join(dict.fromkeys(takes))}"
+        )
+        ignored.append(repr(key.split()[0]))
+    if told:
         raise ValueError(
-            f"{'; '.join(told)} ({SOURCE}). Which is meant? ignore=({keys},) follows the class; without model_type "
-            "the file alone counts"
+            f"{'; '.join(told)} ({SOURCE}). Which is meant? ignore=({', '.join(dict.fromkeys(ignored))},) follows the "
+            "class; without model_type the file alone counts"
         )

@@ -46,14 +46,14 @@ SAME_TYPE = {"mrope": "default", "su": "longrope"}  # multimodal positions with 
 
 WORDS = {  # parts of a key that speak of the rotation: rope_ratio does, european and property do not
     *("rope", "nope", "rotary", "rotate", "rotation", "theta", "partial", "alibi", "ntk", "yarn", "mrope"),
-    *("freq", "freqs", "frequency", "wavelength"),
+    *("freqs", "wavelength"),
 }
 WITHOUT_EFFECT = {  # parts of a key that change its matter: how pairs lie in memory, and which program turns them
     *("interleave", "interleaved", "fusion", "fused", "kernel", "impl", "implementation", "backend"),
     *("indexer", "index", "vision"),  # of another part of the model, which has speeds of its own
 }
 NAMES = {  # whole keys
-    *("factor", "base", "freq_base", "freq_scale", "base_freq", "base_frequency"),
+    *("factor", "base", "freq_base", "freq_scale", "freq_allocation", "base_freq", "base_frequency"),
     *("d_head", "head_size", "attention_head_size", "pos_emb"),
 }
 ELSEWHERE = {  # names in the files of other programs: what the same thing is called here
