@@ -158,33 +158,43 @@ def moved(before: Rotations, after: Rotations) -> list[str]:
 
 
 def probes(pairs: int, kinds: Iterable[str]) -> dict[str, list[tuple[dict, list[dict]]]]:
-    """For each key, by the place where it stands: ways to ask, each a file without it and two files with it."""
-    blocks = [scaled(BLOCKS[kind], pairs) for kind in ("yarn", "longrope")]
-    bare = [{key: x for key, x in block.items() if key != ORIGINAL} for block in blocks]
-    plain = {"rope_type": "default", "rope_theta": 1e4}
-    shared = [plain, *({**plain, "partial_rotary_factor": x} for x in VALUES["partial_rotary_factor"])]
-    if "" not in kinds:
-        shared = [dict.fromkeys(kinds, entry) for entry in shared]
+    """For each key, by the place where it stands: ways to ask, each a file without it and files with it."""
+    plain, share = {"rope_type": "default", "rope_theta": 1e4}, SHARES[0]
+    typed = [scaled(BLOCKS[kind], pairs) | {"rope_theta": 1e4} for kind in ("linear", "longrope")]
+    typed = [{key.removeprefix("rope_") if key == "rope_type" else key: x for key, x in one.items()} for one in typed]
+    scalings = [lambda pairs, kind=kind: scaled(BLOCKS[kind], pairs) for kind in ("yarn", "longrope")]
+    names = ("rope_scaling", "rope_parameters")
+
+    def inside(name: str, make: Callable[[int], dict], key: str) -> tuple[dict, list[dict]]:
+        """A block without a key, and with it; a share leaves fewer pairs, for which longrope has factors."""
+        turned = {x: int(pairs * x) if key == share else pairs for x in VALUES[key]}
+        return {name: make(pairs)}, [{name: make(turned[x]) | {key: x}} for x in VALUES[key]]
+
+    def entries(entry: dict) -> tuple[dict, list[dict]]:
+        """An entry for each kind of layer, without a share and with one."""
+        given = [entry, *(entry | {share: x} for x in VALUES[share])]
+        before, *after = ({"rope_parameters": dict.fromkeys(kinds, one)} for one in given)
+        return before, after
+
     return {
         **{key: [({}, [{key: x} for x in values])] for key, values in VALUES.items()},
-        "rope_theta in the block": [
-            ({name: block}, [{name: block | {"rope_theta": x}} for x in VALUES["rope_theta"]])
-            for name in ("rope_scaling", "rope_parameters") for block in blocks
-        ],
-        "partial_rotary_factor in the block": [
-            ({"rope_parameters": shared[0]}, [{"rope_parameters": block} for block in shared[1:]])
-        ],
+        f"{BASES[0]} in the block": [inside(name, make, BASES[0]) for name in names for make in scalings],
+        f"{share} in the block": [inside(name, lambda _: plain, share) for name in names],
+        f"{share} in a scaled block": [inside(name, make, share) for name in names for make in scalings],
+        f"{share} in the entry": [entries(plain)] if "" not in kinds else [],
+        f"{share} in a scaled entry": [entries(plain | BLOCKS["linear"])] if "" not in kinds else [],
+        "type in the block": [({name: plain}, [{name: block}]) for name in names for block in typed],
         "alpha in the block": [  # Hunyuan's
-            ({"rope_scaling": {"rope_type": "dynamic", "factor": 1.0}},
-             [{"rope_scaling": {"rope_type": "dynamic", "factor": 1.0, "alpha": x}} for x in (50.0, 1000.0)])
+            ({"rope_scaling": BLOCKS["dynamic"]}, [{"rope_scaling": BLOCKS["dynamic"] | {"alpha": 50.0}}])
         ],
         f"{ORIGINAL} in the block": [
-            ({"rope_scaling": block}, [{"rope_scaling": block | {ORIGINAL: x}} for x in (256, 1024)])
-            for block in blocks
+            ({"rope_scaling": make(pairs)}, [{"rope_scaling": make(pairs) | {ORIGINAL: x}} for x in (256, 1024)])
+            for make in scalings
         ],
         ORIGINAL: [
             ({"rope_scaling": block, ORIGINAL: 512}, [{"rope_scaling": block, ORIGINAL: x} for x in (256, 1024)])
-            for block in bare
+            for make in scalings
+            for block in [{key: x for key, x in make(pairs).items() if key != ORIGINAL}]
         ],
     }  # fmt: skip
 

@@ -43,7 +43,9 @@ def record_of(file: dict, block: dict) -> Record:
     usual = {"rope_theta": 10000.0} if "model_type" not in file else {}
     return {
         "defaults": dict.fromkeys(kinds, usual),
-        "reads": reads | {f"{key} in the block": kinds for key in (BASES[0], SHARES[0], *ORIGINAL)},
+        "reads": reads
+        | {f"{key} in the block": kinds for key in (BASES[0], SHARES[0], "type", *ORIGINAL)}
+        | {f"{SHARES[0]} in {place}": kinds for place in ("a scaled block", "the entry", "a scaled entry")},
         "blocks": dict.fromkeys(("rope_scaling", "rope_parameters"), dict.fromkeys(reads[BASES[0]], usual)),
     }
 

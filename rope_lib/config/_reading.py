@@ -36,9 +36,10 @@ from rope_lib.config._spelling import (
 )
 from rope_lib.config.rotation import Rotation
 
-SHARE_IN_BLOCK = "partial_rotary_factor in the block"
-IN_BLOCK = ("rope_theta in the block", SHARE_IN_BLOCK, "alpha in the block", f"{ORIGINAL[0]} in the block")
+IN_BLOCK = tuple(f"{key} in the block" for key in ("rope_theta", "type", "alpha", *ORIGINAL))
+SHARE_IN_BLOCK = tuple(f"{SHARES[0]} in {a}{b}" for a in ("the ", "a scaled ") for b in ("block", "entry"))
 TAKES = {
+    "rope_type": "rope_type {}",
     "base": "the base {:.10g}",
     "head_dim": "heads of {}",
     "rotary_dim": "{} dimensions",
@@ -150,7 +151,8 @@ def _nested(file: dict, block: dict, nested: dict[str, dict], record: Record) ->
             f"rope_parameters has entries for {', '.join(strange)}; the class of {_model(file)} has {has} ({SOURCE})"
         )
     for kind, entry in nested.items():
-        if not {*SHARES, "rotary_dim"} & {*file, *entry} and usual[kind].get("partial_rotary_factor", 1.0) != 1.0:
+        read = [key for key in (*SHARES, "rotary_dim") if key in file and kind in record["reads"].get(key, ())]
+        if not (read or {*SHARES} & {*entry}) and usual[kind].get("partial_rotary_factor", 1.0) != 1.0:
             raise ValueError(f"the entry of {kind} has no partial_rotary_factor: does the whole head turn?")
         if not {*BASES, *LOCAL_BASES} & {*file, *shared, *entry}:
             raise ValueError(f"config has no rope_theta for {kind}: do these layers rotate?")
@@ -209,7 +211,7 @@ def _rotation(
     read: list[str] = []
 
     def counts(key: str) -> bool:
-        return key == also or key not in {*READ, *IN_BLOCK} or kind in record["reads"].get(key, ())
+        return key == also or key not in {*READ, *IN_BLOCK, *SHARE_IN_BLOCK} or kind in record["reads"].get(key, ())
 
     def beside(names: Iterable[str]) -> Any:
         """What stands beside the block by one of these names."""
@@ -229,10 +231,11 @@ def _rotation(
     if alpha:  # Hunyuan's: one number for all lengths, by which the base is stretched
         read.append("alpha")
         own = {name: value for name, value in own.items() if name in (*BASES, *SHARES)}
+    if "type" in own and not (nested or counts("type in the block")):
+        own = {name: value for name, value in own.items() if name != "type"}
     entry = usual | own
     rope_type = _checked_type(entry)
-    share_inside = rope_type == "proportional" or counts(SHARE_IN_BLOCK)
-    share_inside |= rope_type != "default" and any(map(counts, SHARES))
+    share_inside = rope_type == "proportional" or counts(_share_in_block(rope_type, nested))
     share = agreed(SHARES, share_inside, usual.get("partial_rotary_factor", 1.0))
     share = check_number(share, "partial_rotary_factor", at_least=0, at_most=1)
     base = agreed((*BASES, *LOCAL_BASES), nested or counts("rope_theta in the block"), usual.get("rope_theta"))
@@ -267,6 +270,11 @@ def _rotation(
         read=tuple(dict.fromkeys(read)),
         set_aside=tuple(dict.fromkeys(key for key in speaking if key not in {*read, *BLOCKS})),
     )
+
+
+def _share_in_block(rope_type: str, nested: bool) -> str:
+    """The name of this place in the record."""
+    return f"{SHARES[0]} in {'the ' if rope_type == 'default' else 'a scaled '}{'entry' if nested else 'block'}"
 
 
 def _sizes(
@@ -412,12 +420,17 @@ def _refuse_what_is_not_read(
         return
     meant, problems = meaning(file, [*found]), {}
     for kind, rotation in found.items():
-        inside = {f"{name} in the block": value for name, value in entries[kind][1].items()}
-        given = {key: file[key] for key in READ if key in file} | {
-            key: value for key, value in inside.items() if key in ((SHARE_IN_BLOCK,) if nested else IN_BLOCK)
+        own = entries[kind][1]
+        given = {key: file[key] for key in READ if key in file}
+        given |= {
+            f"{name} in the block": own[name] for name in own if f"{name} in the block" in IN_BLOCK and not nested
         }
+        if SHARES[0] in own and rotation.rope_type != "proportional":
+            given[_share_in_block(rotation.rope_type, nested)] = own[SHARES[0]]
         for key, value in given.items():
-            if key in record["reads"] or (key in meant and kind not in meant[key]):
+            if (key in record["reads"] and key in READ) or kind in record["reads"].get(key, ()):
+                continue
+            if key in meant and kind not in meant[key]:
                 continue
             try:
                 other = _rotation(file, record, kind, *entries[kind], nested, also=key)
