@@ -15,9 +15,9 @@ from torch import Tensor
 from rope_lib._checks import check_number
 from rope_lib.config._reading import rotations_of
 from rope_lib.config._spelling import KEYS, PARTS
-from rope_lib.config.rotation import Rotation
+from rope_lib.config.rotation import RotaryConfig
 
-__all__ = ["KEYS", "PARTS", "Rotation", "frequencies_from_config", "rotation_from_config"]
+__all__ = ["KEYS", "PARTS", "RotaryConfig", "frequencies_from_config", "rotation_from_config"]
 
 
 def frequencies_from_config(
@@ -60,7 +60,7 @@ def frequencies_from_config(
 
 def rotation_from_config(
     config: Mapping[str, Any], *, layer_type: str | None = None, ignore: Iterable[str] = ()
-) -> Rotation:
+) -> RotaryConfig:
     """Read the dictionary of a config.json: what was understood of it. `print` shows it.
 
     These keys are read, each also by the older names that published files have (rope_scaling, rotary_pct, n_embd, su):

@@ -1,4 +1,4 @@
-"""From the dictionary of a config.json to a `Rotation` for each kind of layer.
+"""From the dictionary of a config.json to a `RotaryConfig` for each kind of layer.
 
 A file leaves out what its class takes for granted, and may say what its class does not read. So a key counts for those
 kinds of layers for which the record of the class says that it is read. What the file says beside that must agree with
@@ -34,7 +34,7 @@ from rope_lib.config._spelling import (
     one_of,
     speaks_of_rotation,
 )
-from rope_lib.config.rotation import Rotation
+from rope_lib.config.rotation import RotaryConfig
 
 IN_BLOCK = tuple(f"{key} in the block" for key in ("rope_theta", "type", "alpha", *ORIGINAL))
 SHARE_IN_BLOCK = tuple(f"{SHARES[0]} in {a}{b}" for a in ("the ", "a scaled ") for b in ("block", "entry"))
@@ -47,7 +47,7 @@ TAKES = {
 }
 
 
-def rotations_of(config: Mapping[str, Any], ignore: Iterable[str] = ()) -> dict[str, Rotation]:
+def rotations_of(config: Mapping[str, Any], ignore: Iterable[str] = ()) -> dict[str, RotaryConfig]:
     """What a file says of each kind of layer; under "" where all are alike. Errors as `rotation_from_config`."""
     file = _without(config, ignore)
     refuse_without_rotation(file)
@@ -203,7 +203,7 @@ def _checked_type(entry: dict) -> str:
 
 def _rotation(
     file: dict, record: Record, kind: str, usual: dict, own: dict, nested: bool, also: str | None = None
-) -> Rotation:
+) -> RotaryConfig:
     """The record of one kind of layer: the file's own words come before what is usual in its class.
 
     Of the keys that a class may ignore those count which it reads, at this place and for this kind; and `also`.
@@ -255,7 +255,7 @@ def _rotation(
     read += [name for name in own if name in {"rope_type", "type", *BASES, *SHARES, *ORIGINAL, *named}]
     layouts = {bool(file[key]) for key in LAYOUTS if key in file}
     speaking = [str(key) for key in (*file, *own) if key in {*READ, *BESIDE_ANY, *LAYOUTS} or speaks_of_rotation(key)]
-    return Rotation(
+    return RotaryConfig(
         head_dim=head_dim,
         rotary_dim=rotary_dim,
         base=base,
@@ -297,7 +297,8 @@ def _sizes(
                 int(own * share), "qk_rope_head_dim times the share"
             )
         head_dim = _head_dim(file, record, kind, beside) if "head_dim" in record or {*HEAD_DIMS} & {*file} else own
-        if {*SHARES} & {*file} and share != 1 and int(head_dim * share) != own:
+        stated = {*SHARES} & {*file} and share != 1
+        if (stated or file.get("model_type") in RECORDS) and int(head_dim * share) != own:
             raise ValueError(f"qk_rope_head_dim is {own}, but head_dim {head_dim} and partial_rotary_factor {share}")
         return max(head_dim, own + file.get("qk_nope_head_dim", 0)), own
     head_dim = _head_dim(file, record, kind, beside)
@@ -413,7 +414,7 @@ def _layers(file: dict, record: Record, base: float) -> str:
 
 
 def _refuse_what_is_not_read(
-    file: dict, record: Record, entries: dict[str, tuple[dict, dict]], nested: bool, found: dict[str, Rotation]
+    file: dict, record: Record, entries: dict[str, tuple[dict, dict]], nested: bool, found: dict[str, RotaryConfig]
 ) -> None:
     """Refuse a key that the class does not read, if another record came out were it read."""
     if file.get("model_type") not in RECORDS:

@@ -15,7 +15,7 @@ from rope_lib.frequencies import inverse_frequencies
 
 
 @dataclass(frozen=True)
-class Rotation:
+class RotaryConfig:
     """How the layers of one kind turn, as `rotation_from_config` has understood it; `print` shows it.
 
     Attributes:
@@ -34,7 +34,7 @@ class Rotation:
         set_aside: the keys that speak of the rotation and change no frequency of these layers.
 
     Example:
-        >>> Rotation(head_dim=128, rotary_dim=64, base=500000.0).factor
+        >>> RotaryConfig(head_dim=128, rotary_dim=64, base=500000.0).factor
         1.0
     """
 
@@ -73,7 +73,7 @@ class Rotation:
             ValueError: as the functions of `rope_lib.scaling`.
 
         Example:
-            >>> Rotation(head_dim=4, rotary_dim=4, base=100.0).frequencies()
+            >>> RotaryConfig(head_dim=4, rotary_dim=4, base=100.0).frequencies()
             (tensor([1.0000, 0.1000], dtype=torch.float64), 1.0)
         """
         sizes: dict[str, Any] = {"rotary_dim": self.rotary_dim, "base": self.base}

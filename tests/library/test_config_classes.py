@@ -289,11 +289,13 @@ def test_hunyuan_s_alpha_stretches_the_base():
 
 
 def test_the_trained_length_of_llama_4_s_temperature_is_no_scaling():
-    """Mistral Small 4 without YaRN, as a converter writes it."""
-    file = RECENT["Mistral Small 4"][0]
-    block = {"rope_type": "default", "rope_theta": 1e4, "original_max_position_embeddings": 8192,
-             "llama_4_scaling_beta": 0.1}  # fmt: skip
-    assert rotation_from_config(file | {"rope_parameters": block}).rope_type == "default"
+    """As a converter writes it where there is no YaRN."""
+    block = {"rope_type": "default", "rope_theta": 1e6, "original_max_position_embeddings": 16384}
+    file = {"model_type": "ministral3", "head_dim": 128, "max_position_embeddings": 131072}
+    scaled = file | {"rope_parameters": block | {"llama_4_scaling_beta": 0.1}}
+    assert rotation_from_config(scaled).rope_type == "default"
+    with pytest.raises(ValueError, match="the first must be the same"):
+        rotation_from_config(file | {"rope_parameters": block})
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -110,7 +111,7 @@ def test_a_downloaded_chapter_carries_the_code_of_today(stem, html):
     path = html / "_sources" / "chapters" / f"{stem}.ipynb"
     first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
     packed = base64.b85decode(re.search(r'b85decode\("(.*?)"', "".join(first["source"]))[1])
-    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+    with zipfile.ZipFile(io.BytesIO(lzma.decompress(packed))) as archive:
         old = [name for name in archive.namelist() if archive.read(name) != (ROOT / name).read_bytes()]
     assert old == []
 
