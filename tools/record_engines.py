@@ -16,7 +16,7 @@ import xllamacpp
 from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize
 from tqdm import tqdm
 
-from lab.doctor.servers import Refused, ask
+from lab.doctor.servers import Refused, Server, ask
 from lab.doctor.shifts import over_the_border
 from lab.doctor.table import Table
 from lab.published_model import PublishedModel, weights_file
@@ -69,13 +69,13 @@ def answers(path: Path, table: Table, **settings) -> list:
     server, found = xllamacpp.Server(params), []
     for prompt in tqdm(table.prompts, unit=" prompts", leave=False):
         try:
-            said = ask(server.listening_address, prompt, table.words)
+            said = ask(Server(server.listening_address), prompt)
         except Refused as error:
             print(len(prompt), error)
             found.append(None)
             continue
-        likely = [sorted(place.items(), key=lambda item: -item[1])[:KEPT] for place in said]
-        found.append([{token: round(x, 3) for token, x in place} for place in likely])
+        likely = [sorted(place.likely, key=lambda item: -item[1])[:KEPT] for place in said]
+        found.append([{number: round(x, 3) for number, x in place} for place in likely])
     return found
 
 
@@ -85,7 +85,7 @@ def shifted(path: Path, keep: int) -> list[list]:
     params.model.path, params.n_ctx, params.n_parallel = str(path), 512, 1
     params.ctx_shift, params.n_keep = True, keep
     server = xllamacpp.Server(params)
-    _, written = over_the_border(server.listening_address, 512, keep=keep)
+    _, written = over_the_border(Server(server.listening_address), 512, keep=keep)
     return [[token, round(x, 4)] for token, x in written]
 
 

@@ -5,6 +5,10 @@ do. It gets forty prompts as numbers of tokens, 64 to 3,000 of them, and says fo
 likely. That is compared with what this model says when nothing is wrong, and with each of some twenty mistakes, all
 computed beforehand (lab/published_models/doctor.npz). Nothing needs to be installed beside the book.
 
+A server that wants a name of the model, or a key: --model NAME, --key KEY, or the variable OPENAI_API_KEY. The key is
+sent to that address only, and never printed. Others that use this machine may see the words of a command: the variable
+is safer.
+
 An engine without a server: `--prompts prompts.json` writes the prompts, a list of lists of numbers. Then a file of
 answers is read in place of an address. It is a list with an entry for each prompt, in their order. An entry is null
 where there is no answer; else it is a list of one or two objects, for the first and the second token behind the
@@ -18,11 +22,13 @@ Status: 0 where nothing is wrong; 1 where something is, or nothing could be deci
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
 from lab.doctor.judge import diagnose, report
-from lab.doctor.servers import Refused, advice, ask_all, from_file
+from lab.doctor.names import NotUnderstood
+from lab.doctor.servers import Refused, Server, ask_all, from_file
 from lab.doctor.shifts import SINK_LOST, distances_of_shifts, over_the_border, shift_report
 from lab.doctor.table import RIGHT, Table
 
@@ -37,12 +43,15 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("engine", nargs="?", help="address of a server, or a JSON file of answers")
+    parser.add_argument("--model", metavar="NAME", help="by which the server knows the model, if it asks for one")
+    parser.add_argument("--key", help="if the server asks for one (default: the variable OPENAI_API_KEY)")
     parser.add_argument("--prompts", type=Path, metavar="FILE", help="write the prompts into this file, and stop")
     parser.add_argument("--context", type=int, metavar="N", help="also ask what it drops when N tokens are full")
     given = parser.parse_args(arguments)
     if not given.engine and not given.prompts:
         parser.error("an engine is needed: an address such as http://localhost:8080, or a file of answers")
-    at_address = given.engine and given.engine.startswith(("http://", "https://"))
+    engine = (given.engine or "").strip()
+    at_address = engine.lower().startswith(("http://", "https://"))
     if given.context is not None:
         if not 64 <= given.context <= 8192:
             parser.error(f"--context is {given.context}; needed are 64 to 8192 tokens, the length of the model")
@@ -55,25 +64,28 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{len(table.prompts)} prompts are in {given.prompts}")
             return 0
         if at_address:
-            answers, refusals = ask_all(given.engine, table)
+            server = Server(engine, given.model, (given.key or os.environ.get("OPENAI_API_KEY", "")).strip() or None)
+            answers, troubles = ask_all(server, table)
         elif not Path(given.engine).exists():
             raise ValueError(f"there is no file {given.engine}; an address begins with http://")
         else:
-            answers, refusals = from_file(Path(given.engine), table), {}
-    except (ConnectionError, ValueError, OSError) as error:
+            answers, troubles = from_file(Path(given.engine), table), []
+    except (ConnectionError, NotUnderstood, ValueError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    for why, lengths in refusals.items():
-        tokens = " or ".join(f"{length:,}" for length in sorted({*lengths}))
-        print(f"Refused were {len(lengths)} prompts of {tokens} tokens: {why}", advice(why), file=sys.stderr)
+    for trouble in troubles:
+        print(trouble, file=sys.stderr)
+    if at_address and not any(answers):
+        print("No answer could be compared: nothing can be said.")
+        return 2
     seen = diagnose(answers, table)
     print(report(seen))
     shifts: dict[str, float] = {}
     if given.context:
         try:
-            shifts = distances_of_shifts(*over_the_border(given.engine, given.context), given.context)
+            shifts = distances_of_shifts(*over_the_border(server, given.context), given.context)
             print("\n" + shift_report(shifts, given.context))
-        except (ConnectionError, ImportError, Refused, ValueError) as error:
+        except (ConnectionError, ImportError, NotUnderstood, Refused, ValueError) as error:
             print(f"Error: the context was not tried: {error}", file=sys.stderr)
             return 2
     if seen is None:

@@ -1,8 +1,9 @@
 """What a server drops when its cache is full."""
 
-import json
+import math
 
-from lab.doctor.servers import Refused, completion, places
+from lab.doctor.names import NotUnderstood, naming_of
+from lab.doctor.servers import Server, places
 
 BEFORE, WRITTEN = 32, 96  # tokens before the border, and in all
 SINK_LOST = "half was dropped, and the first token with it"
@@ -13,16 +14,19 @@ SHIFTS = {
 }
 
 
-def over_the_border(address: str, context: int, **settings: int) -> tuple[list[int], list[tuple[int, float]]]:
+def over_the_border(server: Server, context: int, **settings: int) -> tuple[list[int], list[tuple[int, float]]]:
     """A prompt that nearly fills the context, and what the engine wrote behind it, with its log-probabilities."""
     from lab.opened import model, texts
 
     prompt = texts()["book"][: context - BEFORE].tolist()
-    found = completion(address, prompt, max_tokens=WRITTEN, logprobs=1, **settings)
-    words = {number: model().text([number]) for number in range(len(model().vocabulary))}
-    written = [(token, x) for token, x, _ in places(found, words)]
-    if any(token < 0 for token, _ in written):
-        raise Refused(f"it wrote a word that this model does not have: {json.dumps(found)[:200]}")
+    read = places(server.completion(prompt, max_tokens=WRITTEN, logprobs=1, **settings))
+    naming = naming_of([read], {number: model().text([number]) for number in range(len(model().vocabulary))})
+    written = []
+    for place in read:
+        tokens = [*naming.numbers(place.name)]
+        if len(tokens) != 1 or not math.isfinite(place.logarithm):
+            raise NotUnderstood("it cannot be said which token it wrote", f"{place.name!r}, {place.logarithm}")
+        written.append((tokens[0], place.logarithm))
     return prompt, written
 
 
