@@ -15,10 +15,16 @@
 
   function start() {
     if (python) return;
-    python = new Worker(new URL("live_worker.js", address), { type: "module" });
-    python.onerror = (event) => end(`Python did not start: ${event.message || "this browser is too old for it"}.`);
+    const worker = python = new Worker(new URL("live_worker.js", address), { type: "module" });
+    const lost = (words) => worker === python && end(words);
+    let why = "the browser does not say why; it may be too old for it, or a file may be missing";
+    document.addEventListener("securitypolicyviolation", ({ blockedURI, effectiveDirective }) => {
+      if (/live_worker/.test(blockedURI)) why = `the content security policy of this page refuses its script: see ${effectiveDirective}`;
+    });
+    // The browser tells of its policy a moment after the failure.
+    python.onerror = ({ message }) => setTimeout(() => lost(`Python did not start: ${message || why}.`), 50);
     python.onmessage = ({ data }) => {
-      if (data.failed) end(`Python ended: ${data.failed}`);
+      if (data.failed) lost(`Python ended: ${data.failed}.`);
       else if ("cell" in data) waiting.get(data.cell)?.finish(data);
       else for (const cell of waiting.size ? [next()] : Cell.open) cell.progress(data);
     };

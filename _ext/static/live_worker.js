@@ -1,10 +1,21 @@
 // Python beside the page: started once, then one cell after the other. Ending this worker is how a run is stopped.
 const place = new URL("live/", import.meta.url);
 const SILENCE = 30, START = 120; // seconds without a byte; and for Python to start once all bytes are there
-const fail = (words) => postMessage({ failed: words });
+
+// What the page's content security policy refused. The browser tells it a moment after the failure.
+let policy = "";
+addEventListener("securitypolicyviolation", ({ disposition, effectiveDirective, blockedURI }) => {
+  if (disposition !== "enforce" || policy) return;
+  policy = "the content security policy of this page " + (blockedURI.startsWith("wasm")
+    ? "refuses WebAssembly: its script-src lacks 'wasm-unsafe-eval'"
+    : `refuses ${blockedURI.split("/").at(-1)}: see its ${effectiveDirective}`);
+});
+const fail = (words) => setTimeout(() => postMessage({ failed: policy || words }), 50);
 const started = start().catch((error) => fail(error.message));
 
 async function start() {
+  // The eight bytes of an empty program: where it cannot be compiled, loadPyodide would wait for ever.
+  await WebAssembly.compile(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
   const { bytes } = await (await fetch(new URL("live.json", place))).json();
   const counted = count(bytes);
   const { loadPyodide } = await import(new URL("pyodide.mjs", place));
@@ -24,14 +35,22 @@ async function start() {
 // waits for ever instead of failing: so what is amiss is told from here. The answer ends the count.
 function count(all) {
   const plain = self.fetch;
+  const coming = new Set(); // the files that were asked for and have not come whole
   let come = 0, waiting;
-  const wait = (seconds, words) => {
+  const wait = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(fail, 1000 * seconds, words);
+    waiting = setTimeout(silence, 1000 * (come < all ? SILENCE : START));
   };
+  const silence = () => fail(
+    coming.size ? `nothing more of ${[...coming].join(" and ")} came for ${SILENCE} seconds, after ${come} of ${all} bytes ` +
+      "in all; the server may have stopped sending"
+    : come < all ? `all came that it asked for, ${come} of ${all} bytes, and for ${SILENCE} seconds it asked for nothing ` +
+      "more; this browser may not run it"
+    : `all files came, and Python did not start within ${START} seconds; this machine may be too slow, or its memory too small`);
   self.fetch = async (...request) => {
     const name = String(request[0].url ?? request[0]).split("/").at(-1);
-    wait(SILENCE, `the server sent nothing of ${name} for ${SILENCE} seconds`);
+    coming.add(name);
+    wait();
     const answer = await plain(...request);
     if (!answer.ok) {
       fail(`the server answers ${answer.status} for ${name}, which is among the files in _static/live`);
@@ -40,11 +59,11 @@ function count(all) {
     const counter = new TransformStream({
       transform(part, out) {
         come += part.length;
-        if (come < all) wait(SILENCE, `the server sent ${come} of ${all} bytes, and nothing more for ${SILENCE} seconds`);
-        else wait(START, `all files came, and Python did not start within ${START} seconds`);
+        wait();
         postMessage(come < all ? { step: `Fetching Python, ${Math.round(all / 1e6)} MB`, share: come / all } : { step: "Starting Python" });
         out.enqueue(part);
       },
+      flush: () => coming.delete(name),
     });
     const headers = new Headers(answer.headers); // some servers know no type for WebAssembly, and it would be refused
     if (name.endsWith(".wasm")) headers.set("Content-Type", "application/wasm");

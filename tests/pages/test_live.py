@@ -180,10 +180,18 @@ def test_a_cell_that_waits_is_stopped_alone(browser, served):
 
 
 @contextlib.contextmanager
-def a_server_that(misbehaves, html):
-    """The pages, but that misbehaves(handler) may answer for a file that Python in the page needs."""
+def a_server_that(misbehaves, html, policy=None):
+    """The pages, but that misbehaves(handler) may answer for a file that Python in the page needs.
+
+    Each file comes with the content security policy, if there is one.
+    """
 
     class Odd(http.server.SimpleHTTPRequestHandler):
+        def end_headers(self):
+            if policy:
+                self.send_header("Content-Security-Policy", policy)
+            super().end_headers()
+
         def do_GET(self):
             if "/live/" not in self.path or not misbehaves(self):
                 super().do_GET()
@@ -230,7 +238,12 @@ def falls_silent(handler):
         (refuses("python.zip", 403), "Python ended: the server answers 403 for python.zip, which is among", 10),
         (refuses("pyodide.mjs", 404), "Python ended: Failed to fetch dynamically imported module", 10),
         pytest.param(of_no_type, "Every claim of the cell holds.", 120, marks=pytest.mark.slow),
-        pytest.param(falls_silent, "bytes, and nothing more for 30 seconds", 60, marks=pytest.mark.slow),
+        pytest.param(
+            falls_silent,
+            "Python ended: nothing more of pyodide.asm.wasm came for 30 seconds, after",
+            60,
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["no wasm", "no zip", "no module", "no types", "silence"],
 )
@@ -243,6 +256,54 @@ def test_a_server_that_misbehaves_is_told_within_seconds_or_does_not_matter(misb
         proof.click("Try it")
         proof.click("Run")
         proof.status.filter(has_text=words).wait_for(timeout=1000 * seconds)
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("script-src 'self' 'unsafe-inline'", "refuses WebAssembly: its script-src lacks 'wasm-unsafe-eval'."),
+        ("default-src 'self' 'unsafe-inline'", "refuses WebAssembly: its script-src lacks 'wasm-unsafe-eval'."),
+        ("connect-src 'none'", "refuses live.json: see its connect-src."),
+        ("worker-src 'none'", "refuses its script: see worker-src."),
+    ],
+)
+def test_a_content_security_policy_is_named_within_seconds(policy, words, browser, html):
+    with (
+        a_server_that(lambda handler: False, html, policy) as address,
+        Visit(browser, f"{address}/chapters/05_rotation_matrix.html") as visit,
+    ):
+        proof = Live(visit.page, "J = rotation(pi / 2)")
+        proof.click("Try it")
+        proof.click("Run")
+        proof.status.filter(has_text=f"the content security policy of this page {words}").wait_for(timeout=10_000)
+        assert proof.cell.get_by_role("button", name="Run", exact=True).is_enabled()
+
+
+@pytest.mark.slow
+def test_a_policy_that_allows_webassembly_is_enough(browser, html):
+    policy = "default-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; img-src 'self' data:"
+    with (
+        a_server_that(lambda handler: False, html, policy) as address,
+        Visit(browser, f"{address}/chapters/05_rotation_matrix.html") as visit,
+    ):
+        proof = Live(visit.page, "J = rotation(pi / 2)")
+        proof.click("Try it")
+        proof.click("Run")
+        assert "Every claim of the cell holds." in proof.result()
+
+
+def test_a_worker_that_does_not_come_is_no_fault_of_the_browser(browser, html):
+    """No cause is known, so none is stated."""
+    with (
+        a_server_that(lambda handler: False, html) as address,
+        Visit(browser, f"{address}/chapters/05_rotation_matrix.html") as visit,
+    ):
+        visit.page.route("**/live_worker.js", lambda route: route.fulfill(status=404))
+        proof = Live(visit.page, "J = rotation(pi / 2)")
+        proof.click("Try it")
+        proof.status.filter(has_text="Python did not start: the browser does not say why; it may be").wait_for(
+            timeout=10_000
+        )
 
 
 @pytest.mark.slow
