@@ -1,6 +1,7 @@
 // Answers the search: sections, statements, terms and functions, each with the words around the hit.
 (() => {
   const MOST = 50, AROUND = 220, LAST = /reference|source_map|bibliography/;
+  const SPACES = /[\s,;:!?"“”()]+/;
   const SMALL = new Set(("a about an and are as at be but by can do does for from has have how i if in into is it its my " +
     "not of on one or so than that the their then there they this to vs was we what when where which who why will with you"
   ).split(" "));
@@ -28,17 +29,19 @@
     return `(?<![\\p{L}\\p{N}])(?:${typed}${whole}${also})`;
   };
 
-  // A word that the book does not have may be one with another letter, one more or less, or two exchanged: the commonest.
-  const nearest = word => [...vocabulary].filter(other => isNear(word, other))
-    .map(other => [places.filter(([, , , , text]) => lower(text).includes(other)).length, other])
-    .sort((a, b) => b[0] - a[0])[0]?.[1];
-  const isNear = (a, b) => {
+  // Words with another letter, one more or less, or two exchanged, the commonest first. Fingers slip in some ways only.
+  const similar = word => [...vocabulary].map(other => ({other, near: other.length > 3 && nearness(word, other)}))
+    .filter(({near}) => near)
+    .map(one => ({...one, having: places.filter(([, , , , text]) => lower(text).includes(one.other)).length}))
+    .sort((a, b) => b.having - a.having).slice(0, 3);
+  const nearness = (a, b) => {
     const most = Math.min(a.length, b.length);
     let from = 0, back = 0;
     while (from < most && a[from] === b[from]) from += 1;
     while (back < most - from && a.at(-1 - back) === b.at(-1 - back)) back += 1;
     const [x, y] = [a, b].map(text => text.slice(from, text.length - back));
-    return (x.length < 2 && y.length < 2) || (x.length === 2 && x === y[1] + y[0] && y.length === 2);
+    if (x.length === 2 && y.length === 2 && x === y[1] + y[0]) return "slip";
+    return x.length < 2 && y.length < 2 && (!x || (!y && x === a[from - 1]) ? "slip" : "another");
   };
 
   // How well a place answers, and at which of its names to open it. Rare words weigh more; the library and figures come last.
@@ -92,7 +95,7 @@
   Search.query = query => {
     const asked = lower(query).trim().replace(/\s+/g, " ");
     const phrase = Object.entries(SAME).reduce((text, [one, other]) => text.replace(one, other), asked);
-    const typed = phrase.replace(/(?<=\d),(?=\d{3})/g, "").split(/[\s,;:!?"“”()]+/);
+    const typed = phrase.replace(/(?<=\d),(?=\d{3})/g, "").split(SPACES);
     let words = [...new Set(typed.map(word => word.replace(/\.$/, "")).filter(Boolean))];
     if (words.some(word => !SMALL.has(word))) words = words.filter(word => !SMALL.has(word));
     const patternOf = word => {
@@ -104,10 +107,15 @@
         sign: word.length < 2 || ALSO[word]?.length === 1,
       };
     };
-    const meant = word => (/^[a-z]{4,}$/.test(word) && nearest(word)) || word;
-    const typedIn = words.map(patternOf);
-    const patterns = typedIn.map(one => one.having ? one : patternOf(meant(one.word)));
-    const instead = patterns.filter((one, i) => one.word !== typedIn[i].word).map(({word}) => `“${word}”`).join(" and ");
+    const unknown = []; // to the book
+    const meant = word => {
+      const typed = query.split(SPACES).find(one => lower(one).startsWith(word)) || word;
+      const others = /^[a-z]{4,}$/.test(word) ? similar(word) : [];
+      const mended = word.length > 4 && !/.\p{Lu}/u.test(typed) && others[0]?.near === "slip";
+      unknown.push({typed, others, mended});
+      return mended ? others[0].other : word;
+    };
+    const patterns = words.map(patternOf).map(one => one.having ? one : patternOf(meant(one.word)));
     const any = patterns.map(({test}) => test.source).join("|");
     const answers = all => places.map(place => [place, ...rate(place, phrase, patterns, all)])
       .filter(([, score]) => score).sort((a, b) => b[1] - a[1])
@@ -119,9 +127,12 @@
     Search.title.textContent = "Search Results";
     const what = `${found.length} ${found.length === 1 ? "place" : "places"}`;
     const first = found.length > MOST ? ` The first ${MOST}:` : "";
-    const guess = instead && `Did you mean ${instead}? `;
-    Search.status.textContent = guess + (!found.length ? "Nothing found. Is every word spelled as in the book?"
-      : every ? `${what} found.${first}` : `No place has all the words. ${what} with some of them.${first}`);
+    const total = !found.length ? (unknown.length ? "" : "Nothing found.")
+      : every ? `${what} found.${first}` : `No place has all the words. ${what} with some of them.${first}`;
+    const link = (typed, other) => element("a", {href: `?q=${encodeURIComponent(query.replace(typed, other))}`}, other);
+    Search.status.replaceChildren(...unknown.flatMap(({typed, others, mended}) => [`Nothing found for “${typed}”. `,
+      ...(mended ? [`With “${others[0].other}”: `] : others.flatMap(({other}, i) => [i ? ", " : "Similar: ", link(typed, other)])),
+      others.length && !mended ? ". " : ""]), total);
     Search.status.ariaLive = "polite"; // read when it comes; of a `status` Orca reads only that it is one
     found.slice(0, MOST).forEach(([place, , anchor]) => show(place, anchor, any, patterns));
   };
