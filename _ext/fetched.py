@@ -62,7 +62,7 @@ def fetch() -> None:
     own_cache = [] if os.access(Path.home(), os.W_OK) else [f"--cache={FETCHED / 'cache'}"]  # npm must write it
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1", *own_cache]
     command = [NODE, NPM, "ci", "--prefix", FETCHED, *options]
-    run(command, "npm could not install what package.json names (is there a network?)")
+    run(command, "npm could not install what package.json names")
     cut_fonts()
     shutil.copyfile(MODULES / "temml" / "dist" / "Temml-STIX2.css", STATIC / "Temml-STIX2.css")
     packages = sysconfig.get_path("purelib")
@@ -72,11 +72,12 @@ def fetch() -> None:
 
 
 def run(command: list, failure: str) -> None:
-    """A program; if it fails, an OSError with its last words."""
+    """A program; if it fails, an OSError with its own words: npm's first ones name the cause."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace")
     if done.returncode:
         words = [line for line in done.stdout.splitlines() if "error" in line.lower()] or done.stdout.splitlines()
-        raise OSError("\n".join([f"{failure}. The last words of {Path(command[1]).name}:", *words[-6:]]))
+        words = words if len(words) < 8 else [*words[:4], *words[-4:]]
+        raise OSError("\n".join([f"{failure}. {Path(command[1]).name} said:", *words]))
 
 
 def cut_fonts() -> None:

