@@ -13,6 +13,7 @@ is *read* if two values of it give other speeds than none, it *fails* if the cla
 import copy
 import importlib
 import inspect
+import itertools
 import json
 import re
 import signal
@@ -34,6 +35,8 @@ from rope_lib.config._spelling import (
     HEAD_DIM_OF,
     HEAD_DIMS,
     KNOWN,
+    LAYERS,
+    LAYOUTS,
     LOCAL_BASES,
     SHARES,
     speaks_of_rotation,
@@ -43,6 +46,10 @@ ROOT = Path(__file__).parent.parent
 CLASSES, FILES = ROOT / "rope_lib" / "config" / "classes.json", ROOT / "tests" / "data" / "transformers_files.json"
 SOURCE = f"transformers {transformers.__version__}"
 SIZES = {"hidden_size": 2304, "num_attention_heads": 24, "num_key_value_heads": 24}
+NUMBERS = {  # of a YaRN block, with a value that is not usual
+    "truncate": {"truncate": False}, "beta_fast": {"beta_fast": 8.0}, "beta_slow": {"beta_slow": 2.0},
+    "mscale": {"mscale": 2.0, "mscale_all_dim": 0.5}, "attention_factor": {"attention_factor": 1.5},
+}  # fmt: skip
 OTHER_WIDTH = {"hidden_size": 1920}  # heads of 80 dimensions and not of 96, where a class divides
 VALUES = {  # for each key two values, none of which is usual
     **dict.fromkeys((*BASES, *LOCAL_BASES), (12345.0, 23456.0)),
@@ -61,6 +68,7 @@ BLOCKS = {  # what a scaled file says, without a base
     "longrope": {"rope_type": "longrope", "factor": 8.0, **LENGTHS},  # with as many factors as pairs turn
     "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **LENGTHS},
 }  # fmt: skip
+WITHOUT_SECTIONS = "fails without mrope_section"
 SPELLED = ("hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings")
 # These rotate without rope_parameters: read in their modeling files (sinusoids turn q and k in RoFormer's).
 PLAIN = {"defaults": {"": {"rope_theta": 10000.0}}, "blocks": {"rope_scaling": {}, "rope_parameters": {}}}
@@ -183,6 +191,9 @@ def probes(pairs: int, kinds: Iterable[str]) -> dict[str, list[tuple[dict, list[
         f"{share} in a scaled block": [inside(name, make, share) for name in names for make in scalings],
         f"{share} in the entry": [entries(plain)] if "" not in kinds else [],
         f"{share} in a scaled entry": [entries(plain | BLOCKS["linear"])] if "" not in kinds else [],
+        "type in the entry": [
+            ({"rope_parameters": dict.fromkeys(kinds, plain)}, [{"rope_parameters": dict.fromkeys(kinds, typed[0])}])
+        ] if "" not in kinds else [],
         "type in the block": [({name: plain}, [{name: block}]) for name in names for block in typed],
         "alpha in the block": [  # Hunyuan's
             ({"rope_scaling": BLOCKS["dynamic"]}, [{"rope_scaling": BLOCKS["dynamic"] | {"alpha": 50.0}}])
@@ -203,7 +214,8 @@ def reads_of(cls: type, usual: Rotations, head: int) -> dict[str, dict | list]:
     """For each key that is not ignored the kinds of layers that it moves; and the keys over which the class fails."""
     reads, fails = {}, []
     for key, ways in probes(len(next(iter(usual.values()))[0]), usual).items():
-        sizes = ({},) if key in {*HEAD_DIMS, *HEAD_DIM_OF} else ({"head_dim": head}, {})  # some classes refuse it
+        of_head = key in {*HEAD_DIMS, *HEAD_DIM_OF, "qk_rope_head_dim"}
+        sizes = ({},) if of_head else ({"head_dim": head}, {})  # some classes refuse it
         for own in sizes:
             turn = head if own and key.split()[0] in {*SHARES, "rotary_dim"} else None
             asked = [
@@ -217,6 +229,40 @@ def reads_of(cls: type, usual: Rotations, head: int) -> dict[str, dict | list]:
         elif kinds := {kind for before, *after in asked for made in after for kind in moved(before[0], made[0])}:
             reads[key] = sorted(kinds)
     return {"reads": reads, "fails": fails}
+
+
+def unread_numbers(cls: type, usual: Rotations) -> dict[str, list[str]]:
+    """Of the numbers in a YaRN block, and in one for each kind of layer, those that move nothing: where, and for whom.
+
+    The other way round than `reads_of`, since nearly all are read.
+    """
+    found, kinds = {}, [*usual]
+    for number, given in NUMBERS.items():
+        for place, inside in (("the block", False), ("the entry", True)):
+            if inside and "" in kinds:
+                continue
+            for head in ({}, {"head_dim": 128}):  # that of the class, or where it divides by None, some head
+                before, after = (
+                    made_of(
+                        cls,
+                        SIZES | LONGEST | head | {"rope_parameters": dict.fromkeys(kinds, block | {"rope_theta": 1e4})},
+                    )
+                    if inside
+                    else made_of(cls, SIZES | LONGEST | head | {"rope_scaling": block})
+                    for block in (BLOCKS["yarn"], BLOCKS["yarn"] | given)
+                )
+                if before and after:
+                    break
+            reached = set() if not before else {*before[0]} if inside else {*moved(usual, before[0])}
+            if before and after and (still := sorted(reached - {*moved(before[0], after[0])})):
+                found[f"{number} in {place}"] = still
+    return found
+
+
+def nulls_of(cls: type, usual: Rotations, names: Iterable[str]) -> list[str]:
+    """Keys of which null says something else than that they are missing."""
+    made = {name: made_of(cls, SIZES | {name: None}) for name in names}
+    return [name for name, found in made.items() if found is None or moved(usual, found[0])]
 
 
 def fields_of(cls: type, usual: Rotations) -> dict[str, list[str] | dict]:
@@ -301,6 +347,15 @@ def blocks_of(cls: type, usual: Rotations, entries: dict[str, dict]) -> dict:
     return found
 
 
+def asks_for_more(cls: type, file: dict) -> bool:
+    """Whether the class refuses a file because a key is missing."""
+    try:
+        cls(**copy.deepcopy(file))
+    except Exception as error:
+        return bool(re.search("missing|required|got None", str(error), re.IGNORECASE))
+    return False
+
+
 def fails_of(cls: type, usual: Rotations) -> dict[str, str]:
     """For each rope_type that does not reach the speeds: that the class ignores it, or fails."""
     found = {}
@@ -309,15 +364,19 @@ def fails_of(cls: type, usual: Rotations) -> dict[str, str]:
         if name != block["rope_type"]:
             continue
         seq_len = 16384 if name in ("dynamic", "longrope") else None
-        for head in ({"head_dim": 2 * pairs}, {}):
-            made = made_of(cls, SIZES | LONGEST | head | {"rope_scaling": scaled(block, pairs)}, seq_len)
+        sections = {"mrope_section": [pairs // 4, pairs - 2 * (pairs // 4), pairs // 4]}
+        for head, beside in itertools.product(({"head_dim": 2 * pairs}, {}), ({}, sections)):
+            file = SIZES | LONGEST | head | {"rope_scaling": scaled(block, pairs) | beside}
+            made = made_of(cls, file, seq_len)
             if made is not None:
                 break
         before = made_of(cls, SIZES | LONGEST | head, seq_len)
         if made is None:
-            found[name] = "fails"
+            found[name] = "asks for more than is known here" if asks_for_more(cls, file) else "fails"
         elif before is not None and not moved(before[0], made[0]):
             found[name] = "ignored"
+        elif beside:
+            found[name] = WITHOUT_SECTIONS
     return found
 
 
@@ -414,12 +473,17 @@ def record_of(name: str) -> dict | None:
     if made is None:
         raise UnknownClass("its module makes nothing of sizes alone")
     usual, entries = made
+    if "" not in entries and len(entries) == 1:
+        raise UnknownClass("which kinds of layers it has is said by the file")
     record = {"defaults": {kind: defaults_of(entry) for kind, entry in entries.items()}, **heads_of(cls)}
     head = record.get("head_dim", record.get("qk_rope_head_dim", SIZES["hidden_size"] // SIZES["num_attention_heads"]))
     record |= reads_of(cls, usual, max(head.values()) if isinstance(head, dict) else head)
+    record["unread"] = unread_numbers(cls, usual)
+    record["nulls"] = nulls_of(cls, usual, ("head_dim", "partial_rotary_factor", "qk_rope_head_dim"))
     record["blocks"] = blocks_of(cls, usual, entries)
     record["types"] = fails_of(cls, usual)
     record["fields"] = fields_of(cls, usual)
+    record["says"] = [key for key in (*LAYERS, *LAYOUTS) if key in known]
     if isinstance(known.get(ORIGINAL), int):
         record["trained"] = known[ORIGINAL]
     record["names"] = {own: key for key, own in cls.attribute_map.items() if key in SPELLED}

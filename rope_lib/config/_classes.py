@@ -24,6 +24,13 @@ SOURCE: str = _stored["source"]
 #   turn      which kinds of layers turn, or which of eight layers; and the same for a file without a window
 RECORDS: dict[str, Record | None] = {name: row["record"] for row in _stored["rows"] for name in row["classes"]}
 
+FILE_ALONE = "Without model_type the file alone counts, and must say what is then missing"
+
+
+def model_of(file: dict) -> str:
+    """The class of a file, in words."""
+    return f"model_type {file['model_type']!r}" if "model_type" in file else "no model_type"
+
 
 def meaning(file: dict, kinds: list[str]) -> dict[str, list[str]]:
     """The kinds of layers that each key is for by its name: a base for those that have no base of their own."""

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
-from rope_lib._checks import check_flag
-from rope_lib.config._classes import RECORDS, SOURCE, Record
+from rope_lib._checks import check_flag, check_int, check_number
+from rope_lib.config._classes import RECORDS, SOURCE, Record, model_of
 from rope_lib.config._spelling import (
     BASES,
     BLOCKS,
     ELSEWHERE,
+    HEAD_DIM_OF,
     HEAD_DIMS,
     HEADS,
     KNOWN,
+    LAYERS,
+    LAYOUTS,
+    LOCAL_BASES,
     LONGEST,
+    ORIGINAL,
     PARTS,
+    SHARES,
+    TURNS,
     WIDTHS,
     entries_of,
     given,
@@ -22,7 +31,7 @@ from rope_lib.config._spelling import (
     speaks_of_rotation,
 )
 
-ROTARY_NAMES = (None, "rope", "rotary", "default")  # of position_embedding_type; "absolute" stands beside them, too
+ROTARY_WORDS = {"rope", "rotary", "default"}  # in position_embedding_type; "absolute" stands beside them, too
 ATTENTION = {"attention", "attn", "full", "sliding", "global", "local"}  # words in the kinds of layers that may turn
 ASK_THE_CLASS = "AutoConfig.from_pretrained(...).get_text_config().to_dict() says more than the file"
 
@@ -38,7 +47,8 @@ def refuse_without_rotation(config: dict) -> None:
     block = one_of(file, *BLOCKS)
     entries = [file, *(entries_of(block).values() if isinstance(block, Mapping) else ())]
     has_base = any(name in entry for entry in entries for name in BASES)
-    for name, otherwise in (("alibi", False), ("rotary", True), ("mla_use_nope", False)):
+    flags = {name: True for name in map(str, file) if TURNS.fullmatch(name) and not isinstance(file[name], Mapping)}
+    for name, otherwise in {"alibi": False, "mla_use_nope": False, **flags}.items():
         flag = file.get(name, otherwise)
         check_flag(flag, name)
         if flag is not otherwise:
@@ -47,7 +57,8 @@ def refuse_without_rotation(config: dict) -> None:
         raise ValueError("config has qk_rope_head_dim: 0; it is of a model without rotation")
     if model_type == "granitemoehybrid" and code is None:
         raise ValueError("config has no position_embedding_type: of granitemoehybrid only those rotate that say 'rope'")
-    if code not in ROTARY_NAMES and not (code == "absolute" and (has_base or BLOCKS[0] in file)):
+    rotary = code is None or not ROTARY_WORDS.isdisjoint(re.split("[^a-z]", str(code).lower()))
+    if not rotary and not (code == "absolute" and (has_base or BLOCKS[0] in file)):
         raise ValueError(f"config has position_embedding_type {code!r}; it is of a model without rotation")
     blocks = [config[name] for name in BLOCKS if isinstance(config.get(name), Mapping)]
     nulls = [name for entry in (config, *blocks) for name in BASES if name in entry and entry[name] is None]
@@ -58,17 +69,53 @@ def refuse_without_rotation(config: dict) -> None:
         )
 
 
+def check_types(file: dict) -> None:
+    """Refuse values of another kind than the key has: lengths and sizes are whole, bases and shares numbers."""
+    sizes = (*HEAD_DIMS, *HEAD_DIM_OF, *WIDTHS, *HEADS, *LONGEST, *ORIGINAL, "rotary_dim", "num_key_value_heads")
+    for key in (*sizes, "qk_rope_head_dim", "qk_nope_head_dim"):
+        if key in file:
+            check_int(file[key], key)
+    for key in (*BASES, *LOCAL_BASES):
+        if key in file:
+            check_number(file[key], key, above=1)
+    for key in SHARES:
+        if key in file:
+            check_number(file[key], key, at_least=0, at_most=1)
+    for key in LAYOUTS:
+        if key in file:
+            check_flag(file[key], key)
+    for key in LAYERS[:2]:
+        _check_list(file.get(key, []), key)
+    own = file.get("per_layer_config", {})
+    if not isinstance(own, Mapping) or not all(isinstance(one, Mapping) for one in own.values()):
+        raise TypeError(f"per_layer_config is {own!r:.60}; it must be a dict with a dict for each layer")
+    for number in own:
+        if not str(number).isdigit():
+            raise ValueError(f"per_layer_config has {number!r:.60}; it must be the number of a layer")
+
+
+def _check_list(values: Any, key: str) -> None:
+    """A list of plain numbers; whatever is no list is left to others."""
+    if isinstance(values, list | tuple):
+        for value in values:
+            if not isinstance(value, int | float):
+                raise TypeError(f"{key} has {value!r:.60}; each must be a number")
+
+
 def refuse_parts(file: dict) -> None:
     """Refuse the whole file of a multimodal model, unless it repeats what its part for text says."""
     block = one_of(file, *BLOCKS)
     if not isinstance(block, Mapping | None):
-        raise TypeError(f"rope_scaling is {block!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
+        name = next(name for name in BLOCKS if file.get(name) is not None)
+        raise TypeError(f"{name} is {block!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
     for name in BLOCKS:
         if isinstance(given(block or {}).get(name), Mapping):
             raise ValueError(f"rope_scaling holds {name}; take out one of the two dictionaries")
     names = {*BLOCKS, *BASES, *HEAD_DIMS, *WIDTHS, *HEADS, LONGEST[0]}
     for name in PARTS:
         part = file.get(name)
+        if not isinstance(part, Mapping) or not (name != "decoder" or any(map(speaks_of_rotation, part))):
+            continue
         if part and (not given(block or {}) or any(part[key] != file.get(key, part[key]) for key in names & {*part})):
             raise ValueError(f"config is that of a multimodal model; hand over its {name} ({ASK_THE_CLASS})")
 
@@ -83,7 +130,8 @@ def refuse_keys(file: dict, block: dict, record: Record, missing: list[str]) -> 
     fields = record.get("fields", {})
     usual = [key for key, value in fields.get("other", {}).items() if file.get(key) == value]
     harmless = {*KNOWN, *fields.get("without effect", ()), *usual}
-    strange = {str(key) for key in file if key not in harmless and speaks_of_rotation(key)}
+    flags = [key for key, value in file.items() if value is True and TURNS.fullmatch(str(key))]
+    strange = {str(key) for key in file if key not in {*harmless, *flags} and speaks_of_rotation(key)}
     if "" not in entries_of(block):
         strange = {key for key in strange if not key.endswith("rope_theta")}  # each layer's entry has its base
     for name, part in file.items():  # the parts of a multimodal model are other models; MPT's attn_config is not
@@ -96,7 +144,7 @@ def refuse_keys(file: dict, block: dict, record: Record, missing: list[str]) -> 
         key = "rope_type" if "rope_type" in file else "type"
         raise ValueError(f"config has {key}: is it rope_scaling alone? Hand over the whole config, config.to_dict()")
     problems, advice = [], []
-    model = f"model_type {file['model_type']!r}" if "model_type" in file else "no model_type"
+    model = model_of(file)
     if strange:
         keys = sorted(strange)
         problems.append(f"config has {', '.join(keys)}: not known here, and the frequencies may depend on it")
@@ -109,9 +157,10 @@ def refuse_keys(file: dict, block: dict, record: Record, missing: list[str]) -> 
     if kinds and file["model_type"] not in RECORDS:
         told = "; ".join(f"{key} has {', '.join(sorted(found))}" for key, found in kinds.items())
         problems.append(f"its layers differ ({told}), and whether all turn alike is not known of {model}")
-        advice.append(f"If they do, ignore={(*kinds,)} says so")
+        advice.append(f"If they do, ignore={tuple(sorted({*strange, *kinds}))} says so")
     if missing:
         of_class = f", and what models of {model} take is not known here" if "model_type" in file else ""
+        of_class += " (the share is 1.0 where the whole head turns)" * ("partial_rotary_factor" in missing)
         problems.append(f"config has no {', no '.join(missing)}{of_class}")
         advice.insert(0, "Add what is missing, as the model's own code has it")
     advice.append("If the model does not rotate, it has no frequencies")

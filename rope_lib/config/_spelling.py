@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ HEAD_DIM_OF = {"global_head_dim": "full_attention", "swa_head_dim": "sliding_att
 WIDTHS, HEADS = ("hidden_size", "n_embd"), ("num_attention_heads", "n_head")
 LONGEST, ORIGINAL = ("max_position_embeddings", "n_positions"), ("original_max_position_embeddings",)
 READ = (*BASES, *LOCAL_BASES, *SHARES, "rotary_dim", *HEAD_DIMS, *HEAD_DIM_OF, "qk_rope_head_dim", *ORIGINAL)
-LAYERS = ("no_rope_layers", "no_rope_layer_interval", "layer_rope_theta")  # which layers turn
+LAYERS = ("layer_rope_theta", "no_rope_layers", "no_rope_layer_interval")  # which layers turn
 LAYOUTS = (
     "rope_interleave",
     "rope_interleaved",
@@ -72,7 +73,8 @@ ELSEWHERE = {  # names in the files of other programs: what the same thing is ca
     "partial_rotary_factors": "partial_rotary_factor, one for each layer",  # Step
     "axes_dims_rope": "rotary dimensions of each coordinate of a place: sectioned_cos_sin takes half of each",  # FLUX
 }
-PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config", "talker_config")
+PARTS = ("text_config", "llm_config", "language_config", "lm_config", "thinker_config", "talker_config", "decoder")
+TURNS = re.compile("(use_|with_|enable_)?(rope|rotary)(_pos_emb|_emb|_embeddings?|_position_embeddings?)?")  # flags
 
 
 def speaks_of_rotation(key: object) -> bool:

@@ -42,7 +42,7 @@ class RotaryConfig:
     rotary_dim: int
     base: float
     rope_type: str = "default"
-    numbers: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict, hash=False)
     longest: int | None = None
     trained: int | None = None
     interleaved: bool | None = None

@@ -29,7 +29,8 @@ def test_sizes_alone_are_never_refused():
 def test_what_is_refused_is_refused_for_what_the_class_does():
     """It ignores the key or fails on it; or what comes out is no rotation in pairs."""
     reasons = (
-        "does not read it", "fails on it", "it must be positive and even", "it takes .* Which is meant",
+        "does not read it", "fails on it", "fails without", "asks for more",
+        "it must be positive and even", "it takes .* Which is meant",
         "reads both, and one head turns", "takes the base of .* from elsewhere",
         "original_max_position_embeddings is .* and max_position_embeddings",
     )  # fmt: skip
@@ -134,6 +135,93 @@ def test_layers_of_a_class_that_is_not_known_may_differ():
     assert rotation_from_config(mixed).base == 5e5
 
 
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
+OF_GEMMA3 = {
+    "model_type": "gemma3_text",
+    "hidden_size": 2304,
+    "num_attention_heads": 24,
+    "max_position_embeddings": 4096,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rope_scaling": YARN | {"truncate": False}}, "truncate in the block is False, and .* does not read it"),
+        ({"rope_scaling": {"type": "linear", "factor": 4.0}}, "type is 'linear', and .* reads rope_type alone"),
+        (
+            {"rope_parameters": {"full_attention": {}, "sliding_attention": {"factor": 1.0}, "rope_theta": 7e4}},
+            r"rope_parameters has \['rope_theta'\] beside its entries",
+        ),
+        (
+            {"rope_parameters": {
+                "full_attention": {"rope_theta": 1e6},
+                "sliding_attention": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4,
+                                      "max_position_embeddings": 8192}}},
+            "max_position_embeddings is 8192 and 4096; take out",
+        ),
+        ({"head_dim": None}, "head_dim is null, and the class .* makes something else of that"),
+        ({"model_type": "qwen3_next", "partial_rotary_factor": None}, "partial_rotary_factor is null, and the class"),
+        (
+            {"model_type": "dots3_note_text", "swa_rope_theta": 3e4, "rope_scaling": {"rope_type": "default"}},
+            "config has a base, and rope_scaling for all layers; .* from elsewhere",
+        ),
+        (
+            {"model_type": "phimoe", "rope_scaling": {
+                "type": "longrope", "short_factor": [1.0] * 48, "long_factor": [2.0] * 48,
+                "original_max_position_embeddings": 4096}},
+            "asks for more than is known here",
+        ),
+        ({"model_type": "llama", "partial_rotary_factor": "0.5"}, "partial_rotary_factor is '0.5'; it must be a num"),
+        ({"model_type": "llama", "partial_rotary_factor": [0.5]}, r"partial_rotary_factor is \[0\.5\]; it must be"),
+        ({"max_position_embeddings": "4096"}, "max_position_embeddings is '4096'; it must be an int"),
+        ({"qk_nope_head_dim": "128"}, "qk_nope_head_dim is '128'; it must be an int"),
+        ({"per_layer_config": {"0": 5}}, "per_layer_config is .* it must be a dict with a dict for each layer"),
+        ({"per_layer_config": {"x": {}}}, "per_layer_config has 'x'; it must be the number of a layer"),
+        ({"model_type": "muse_glimmer_text", "layer_rope_theta": [[1]]}, r"layer_rope_theta has \[1\]; each must be"),
+        ({"model_type": "cohere2", "position_embedding_type": "nope"}, "of a model without rotation"),
+        ({"use_rope": False}, "config has use_rope: false; it is of a model without rotation"),
+    ],
+)  # fmt: skip
+def test_what_reads_otherwise_than_it_looks_is_refused(changes, why):
+    with pytest.raises((TypeError, ValueError), match=why):
+        rotation_from_config(OF_GEMMA3 | changes, layer_type="sliding_attention")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_type": "cohere2", "position_embedding_type": "rope_gptj"},
+        {"model_type": "hunyuan_v1_dense", "use_rotary_pos_emb": True},
+        {"model_type": "olmo", "rope": True, "text_config": 5},
+    ],
+)
+def test_words_that_say_that_it_rotates_stop_nothing(changes):
+    assert rotation_from_config({"hidden_size": 2048, "num_attention_heads": 16} | changes).rotary_dim == 128
+
+
+def test_a_head_of_its_own_is_read_where_the_class_reads_it():
+    assert rotation_from_config({"model_type": "deepseek_v3", "qk_rope_head_dim": 32}).rotary_dim == 32
+
+
+@pytest.mark.parametrize("ignore", [None, 5, ([],), ("rope_theta", [])])
+def test_only_names_can_be_set_aside(ignore):
+    with pytest.raises(TypeError, match=r"^ignore (is|has) "):
+        rotation_from_config(SIZES, ignore=ignore)
+
+
+def test_what_was_set_aside_is_shown():
+    found = rotation_from_config(SIZES | {"model_type": "llama", "rotary_pct": 0.5}, ignore=("rotary_pct",))
+    assert "rotary_pct" in found.set_aside
+    assert hash(found) == hash(found)
+
+
+def test_most_classes_tell_which_layers_turn():
+    """A slow machine could make it null in silence."""
+    rotating = [record for record in RECORDS.values() if record is not None]
+    assert sum(bool(record.get("turn")) for record in rotating) > len(rotating) / 2
+
+
 # -- Files of 2026 -----------------------------------------------------------------------------------------------------
 
 YARN_V4 = {"type": "yarn", "factor": 16, "beta_fast": 32, "beta_slow": 1, "original_max_position_embeddings": 65536}
@@ -196,7 +284,9 @@ MIMO_V2_FLASH = {
 
 def test_glm_5_2_is_read_with_its_keys_of_layout():
     found = rotation_from_config(GLM_5_2)
-    assert (found.rotary_dim, found.base, found.interleaved) == (64, 8e6, True)
+    assert (found.rotary_dim, found.base, found.interleaved) == (64, 8e6, None)  # its class has no such key
+    assert {"rope_interleave"} <= {*found.set_aside}
+    assert rotation_from_config({"model_type": "deepseek_v3", "rope_interleave": False}).interleaved is False
 
 
 @pytest.mark.parametrize("keys", [[*GLM_5_3_FLASH], ["model_type", "hidden_size", "num_attention_heads"],
@@ -306,7 +396,9 @@ def test_the_trained_length_of_llama_4_s_temperature_is_no_scaling():
         ("exaone4", {"sliding_window": None}, "all"),
         ("cohere2", {}, "sliding_attention; not full_attention"),
         ("llama", {}, "all"),
-        ("smollm3", {}, "of eight layers those numbered 0, 1, 2, 4, 5, 6, counted from 0"),
+        ("smollm3", {}, "all but each 4th"),
+        ("smollm3", {"no_rope_layer_interval": 2}, "all but each 2nd, by no_rope_layer_interval"),
+        ("qwen3", {"no_rope_layers": [1, 0]}, "all"),
         ("smollm3", {"no_rope_layers": [1, 1, 1, 0]}, "3 of 4, those that are not 0 in no_rope_layers"),
     ],
 )
