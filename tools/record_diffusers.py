@@ -13,9 +13,11 @@ from pathlib import Path
 import diffusers
 import torch
 from diffusers.models.embeddings import get_2d_rotary_pos_embed, get_3d_rotary_pos_embed
+from diffusers.models.transformers.transformer_cogview4 import CogView4RotaryPosEmbed
 from diffusers.models.transformers.transformer_cosmos import CosmosRotaryPosEmbed
 from diffusers.models.transformers.transformer_flux import FluxPosEmbed
 from diffusers.models.transformers.transformer_flux2 import Flux2PosEmbed
+from diffusers.models.transformers.transformer_glm_image import GlmImageRotaryPosEmbed
 from diffusers.models.transformers.transformer_hunyuan_video import HunyuanVideoRotaryPosEmbed
 from diffusers.models.transformers.transformer_qwenimage import QwenEmbedRope
 from diffusers.models.transformers.transformer_wan import WanRotaryPosEmbed
@@ -56,6 +58,7 @@ def record() -> dict[str, tuple[Tensor, Tensor]]:
     )
     patches = {"max_size": (300, 300), "grid_type": "slice"}
     cosmos = CosmosRotaryPosEmbed(128, (128, 240, 240), (1, 2, 2), rope_scale=(2.0, 1.0, 1.0))
+    still = video[:, :, 0]  # one image
     four = torch.cat((places, places[:, :1]), dim=-1)
     return {
         "Flux": of_neighbours(FluxPosEmbed(10000, [16, 56, 56])(places)),
@@ -67,6 +70,8 @@ def record() -> dict[str, tuple[Tensor, Tensor]]:
         "CogVideoX 1.5": of_neighbours(get_3d_rotary_pos_embed(64, None, (ROWS, COLUMNS), FRAMES, **patches)),
         "HunyuanDiT": of_neighbours(get_2d_rotary_pos_embed(88, hunyuan_crop, (ROWS, COLUMNS))),
         "Cosmos": of_halves(cosmos(video, fps=30)),
+        "CogView 4": of_halves(CogView4RotaryPosEmbed(128, 2, (256, 256))(still)),
+        "GLM-Image": of_halves(GlmImageRotaryPosEmbed(128, 2)(still)),
     }
 
 

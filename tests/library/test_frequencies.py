@@ -193,6 +193,8 @@ OF_DIFFUSERS = {  # dimensions of each axis, base, coordinates
         (1e4 * 2 ** (44 / 42), 1e4, 1e4),
         (FRAMES * 24 / 30, ROWS, COLUMNS),
     ),  # time: NTK-aware by 2
+    "CogView 4": ((64, 64), 1e4, [count * 256 // len(count) for count in VIDEO[1:]]),  # stretched, in whole steps
+    "GLM-Image": ((64, 64), 1e4, VIDEO[1:]),
 }
 
 
