@@ -61,11 +61,14 @@ ENGINEERS = {
         Jamba; cross-attention; audio; timestamps; video; Qwen3-Next; Granite 4; OLMo Hybrid;
         MiniMax-M2; rotary_dim; Keras; LitGPT; params.json;
         FSDP; loops after a while; rope_theta null; test my rotation; unit test rotary; height and width;
-        frame rate; int4 cache; CogVideoX; Wan; kv-cache position; bf16; fp16""",
+        frame rate; int4 cache; CogVideoX; Wan; kv-cache position; bf16; fp16;
+        autocast; EAGLE draft model; draft model; cu_seqlens context parallel; cache too short; rope_deltas;
+        get_rope_index; axes_dims_rope; FLUX axes_dims_rope; alpha Hunyuan; time series; rope_freqs""",
     "models": """
         glm4_moe; rope_max_wavelength; rope_condense_ratio; rotary_emb_base; yarn_only_types; MoonViT; Pixtral;
         joint attention; tokens_per_second; hybrid model without RoPE; Step 3.5; LLaDA; torchtune;
-        sliding_window null; dimension_count""",
+        sliding_window null; dimension_count; layer_rope_theta; Muse Glimmer; compress_rope_theta; EXAONE;
+        DeepSeek V4 attention factor; Mimi; CogView 4""",
     "09_beyond_training_length": """
         rope_scaling; dynamic NTK; high_freq_factor; ReRoPE; Self-Extend; dual chunk; log n; grp-attn-n;
         dynamic scaling batch""",
