@@ -4,10 +4,12 @@ from itertools import product
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label
-from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_phone, panels, sheet, styled
-from lab.opened import EDGES, FAR_GAPS, NEAR_GAPS, stored
+from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_map, on_phone, panels, sheet, styled
+from lab.opened import EDGES, FAR_GAPS, FIRST, LAST, NEAR_GAPS, far_copies, stored
+from rope_lib import inverse_frequencies
 
 KINDS = {"this book's words": (BLUE, "o"), "documentation of Python": (VERMILLION, "^")}
 ONE_TURN = 19.9  # between pairs 19 and 20: what would make one turn in 8,192 tokens
@@ -129,19 +131,29 @@ def draw_copies() -> Figure:
 
 @styled
 def draw_rescue_map() -> Figure:
-    """How much of far copies is found when the pairs from p on are slowed by a factor."""
-    found = stored("map of rescue")
+    """Far copies with pairs slowed: by 4 between two borders, and by several factors from one border on."""
+    found, costs = stored("map of rescue"), far_copies().mean(-1).numpy()
     copy, factors = np.array(found["copy"]), found["factors"]
-    figure = sheet(2.7, 2.6)
-    ax = figure.subplots()
-    picture = ax.imshow(copy.max() - copy, cmap=MAP, vmin=0, aspect="auto")
-    ax.axvline(ONE_TURN, color="black", linewidth=1)
-    frame(ax)
-    ax.set_xticks(range(0, 33, 4))
-    ax.set_yticks(range(len(factors)), [f"{factor:g}" for factor in factors])
-    ax.set(xlabel="slowed: pair $p$ and all slower ones", ylabel="factor")
-    bar = figure.colorbar(picture, ax=ax, label="loss (nats)" if on_phone() else "loss of the copy (nats)")
-    bar.set_ticks(copy.max() - np.array([12, 10, 8, 6, 4]), labels=["12", "10", "8", "6", "4"])
+    lost = copy.max()
+    figure = sheet(3.0, 5.6)
+    left, right = panels(figure, 2)
+    ends = FIRST[0] - 0.5, FIRST[-1] + 0.5, LAST[0] - 0.5, LAST[-1] + 0.5
+    shades = {"cmap": MAP, "vmin": 0, "vmax": lost - copy.min(), "aspect": "auto"}
+    left.imshow(lost - costs.T, origin="lower", extent=ends, **shades)
+    for (first, last), cost in zip(product(FIRST, LAST), costs.flatten(), strict=True):
+        colour = on_map((lost - cost) / shades["vmax"])
+        left.text(first, last, f"{cost:.1f}", ha="center", va="center", fontsize=7, color=colour)
+    left.add_patch(Rectangle((19.5, 30.5), 1, 1, fill=False, linewidth=1.5))
+    left.set(xlabel="slowed by 4: from pair", ylabel="to pair", xticks=FIRST, yticks=LAST)
+    picture = right.imshow(lost - copy, **shades)
+    right.set_xticks(range(0, 33, 4))
+    right.set_yticks(range(len(factors)), [f"{factor:g}" for factor in factors])
+    right.set(xlabel="slowed: from pair, to 31", ylabel="factor")
+    for ax in (left, right):
+        ax.axvline(ONE_TURN - 0.4, color="black", linewidth=1)
+        frame(ax)
+    bar = figure.colorbar(picture, ax=[left, right], label="loss (nats)")
+    bar.set_ticks(lost - np.array([12, 10, 8, 6]), labels=["12", "10", "8", "6"])
     return figure
 
 
@@ -171,23 +183,22 @@ def draw_long_text() -> Figure:
 
 
 def explore_rescue() -> Piece:
-    """Slow the pairs from p on: what copies 12,000 to 24,000 tokens away cost, and a text near by."""
-    found = stored("map of rescue")
-    copy, near, factors = np.array(found["copy"]), np.array(found["near"]), found["factors"]
-    states = {}
-    for (i, factor), p in product(enumerate(factors), range(33)):
-        states[i, p] = {
-            "pairs": {"d": f"M8 200V90H{8 + 9 * p}V{200 - 110 / factor:.0f}H296V200Z"},
-            "factor": {"text": f"{factor:g}"},
-            "copy": {"text": f"{copy[i, p]:.1f}"}, "near": {"text": f"{round(near[i, p] - near[0, 0], 2) + 0.0:.2f}"},
-            "which": {"text": "No pair turns" if p == 32 else f"Pairs {p} to 31 turn" if p < 31 else "Pair 31 turns"},
-            "mark": {"cx": f"{20 + 20 * copy[i, p]:.0f}"},
+    """Slow the pairs between two borders by 4: what copies 12,000 to 24,000 tokens away cost."""
+    costs, states = far_copies().mean(-1), {}
+    turns = 8192 * inverse_frequencies(64, base=100_000) / (2 * np.pi)
+    for (i, first), (j, last) in product(enumerate(FIRST), enumerate(LAST)):
+        states[i, j] = {
+            "pairs": {"d": f"M8 200V90H{8 + 9 * first}V172.5H{17 + 9 * last}V90H296V200Z"},
+            "first": {"text": f"{first}"}, "last": {"text": f"{last}"},
+            "most": {"text": f"{turns[first]:.2f}"}, "least": {"text": f"{turns[last]:.2f}"},
+            "copy": {"text": f"{costs[i, j]:.1f}"}, "mark": {"cx": f"{20 + 20 * costs[i, j]:.0f}"},
         }  # fmt: skip
     svg = (
         f'<g transform="translate(0 -66)"><path fill="{QUERY_INK}" data-part="pairs"></path>'
-        '<path d="M8 200H300" stroke="currentColor"></path>'
+        '<path d="M8 200H300M188 84V204" stroke="currentColor"></path>'
         + label(8, 80, "speed, as a share of the usual")
         + label(12, 216, "pair 0, fast")
+        + label(188, 216, "one turn", anchor="middle")
         + label(300, 216, "31, slow", anchor="end")
         + '<path d="M20 262H300" stroke="currentColor"></path>'
         + f'<circle cy="262" r="8" fill="{KEY_INK}" data-part="mark"></circle>'
@@ -195,11 +206,14 @@ def explore_rescue() -> Piece:
         + label(300, 288, "lost (14 nats)", anchor="end")
         + "</g>"
     )
-    alt = "The speeds of 32 pairs as shares of the usual, lower from one on; below, far copies between found and lost."
+    alt = "The speeds of 32 pairs as shares of the usual, lower between two; below, far copies between found and lost."
     said = (
-        '<span data-part="which"></span> <b data-part="factor"></b> times as slowly. A word of a far copy costs '
-        '<b data-part="copy"></b> nats, 12.3 if it is lost, and a token of a text near by <b data-part="near"></b> '
-        "more than usual."
+        'Pairs <b data-part="first"></b> to <b data-part="last"></b> turn 4 times as slowly. In training they made '
+        '<span data-part="most"></span> to <span data-part="least"></span> turns. A word of a far copy costs '
+        '<b data-part="copy"></b> nats, 12.3 if it is lost.'
     )
-    sliders = (("factor", tuple(f"{factor:g}" for factor in factors), 4), ("from pair", tuple(map(str, range(33))), 20))
+    sliders = (
+        ("from pair", tuple(map(str, FIRST)), FIRST.index(20)),
+        ("to pair", tuple(map(str, LAST)), len(LAST) - 1),
+    )
     return Piece("rescue", said, (View(alt, svg, (320, 230)),), sliders, states, buttons=(0,))

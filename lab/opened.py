@@ -478,8 +478,10 @@ def groups(factor: float) -> dict[str, tuple[Tensor, float]]:
 def copies(gap: int, speeds: Tensor | None = None, factor: float = 1.0, count: int = 16, seed: int = 1) -> Tensor:
     """(count, 95) losses: 96 random words, read a second time `gap` positions further on."""
     once = random_words(count, 96, seed)
-    turn = model().rotation(with_gap(96, 96, gap), inv_freq=speeds, factor=factor)
-    return losses(torch.cat((once, once), dim=1), turn, batch=8)[:, 96:]
+    twice = torch.cat((once, once), dim=1)
+    turn = model().rotation(with_gap(96, 95, gap), inv_freq=speeds, factor=factor)
+    parts = [nats(model().hidden(part[:, :-1], turn)[:, 96:], part[:, 97:]) for part in twice.split(8)]
+    return torch.cat(parts)
 
 
 NEAR_GAPS = tuple(range(0, 8001, 500))
@@ -489,6 +491,12 @@ FAR_GAPS = tuple(range(12_000, 24_001, 1500))
 def copies_at(gaps: tuple[int, ...], *, count: int = 4, **changed) -> list[float]:
     """For each gap the mean loss of some copies; other words at each gap, the same for each way to slow pairs."""
     return [round(copies(gap, count=count, seed=1 + i, **changed).mean().item(), 4) for i, gap in enumerate(gaps)]
+
+
+def moved_text(read: Tensor, gap: int, speeds: Tensor | None = None, factor: float = 1.0) -> list[float]:
+    """The loss of the second half of each text, moved away from the first."""
+    turn = model().rotation(with_gap(512, 512, gap), inv_freq=speeds, factor=factor)
+    return means(losses(read, turn), 513)
 
 
 def rescue() -> dict:
@@ -502,10 +510,7 @@ def rescue() -> dict:
     found = {}
     for name, (speeds, factor) in ways.items():
         changed = {"speeds": speeds, "factor": factor}
-        text = [
-            means(losses(read, model().rotation(with_gap(512, 512, gap), inv_freq=speeds, factor=factor)), 513)
-            for gap in (0, *FAR_GAPS[::4])
-        ]
+        text = [moved_text(read, gap, **changed) for gap in (0, *FAR_GAPS[::4])]
         far = torch.tensor(text[1:]).mean(0)
         found[name] = {
             "copy, far": copies_at(FAR_GAPS, **changed), "copy, near": copies_at((0,) * len(FAR_GAPS), **changed),
@@ -534,6 +539,30 @@ def map_of_rescue() -> dict:
         far.append([round(float(np.mean(copies_at(FAR_GAPS, count=1, speeds=changed))), 3) for changed in speeds])
         near.append([round(losses(read, model().rotation(m, inv_freq=changed)).mean().item(), 3) for changed in speeds])
     return {"factors": FACTORS, "copy": far, "near": near}
+
+
+FIRST, LAST = tuple(range(18, 23)), tuple(range(24, 32))  # the faster and the slower border
+
+
+def borders(first: int) -> dict:
+    """Far copies, the pairs from `first` to q slowed by 4: a row for each q of LAST, a loss for each of FAR_GAPS."""
+    return {"copy": [copies_at(FAR_GAPS, speeds=slowed(first, q + 1, 4.0)) for q in LAST]}
+
+
+def far_copies() -> Tensor:
+    """(FIRST, LAST, FAR_GAPS) losses, as stored by `borders`."""
+    return torch.tensor([stored("borders", first=first)["copy"] for first in FIRST])
+
+
+def rescued_again() -> dict:
+    """Nine pairs and all twelve on other words than those of the map; and the nine in the far texts of `rescue`."""
+    read, found = stretches(1024, count=4), {}
+    for name, last in (("pairs 20 to 28", 28), ("pairs 20 to 31", 31)):
+        speeds = slowed(20, last + 1, 4.0)
+        other = [copies(gap, speeds, count=4, seed=501 + i).mean().item() for i, gap in enumerate(FAR_GAPS)]
+        found[name] = [round(x, 4) for x in other]
+    text = [moved_text(read, gap, slowed(20, 29, 4.0)) for gap in FAR_GAPS[::4]]
+    return {"copy": found, "text, 20 to 28": rounded(torch.tensor(text).mean(0), 4)}
 
 
 # -- 8. A long text ----------------------------------------------------------------------------------------------------
@@ -752,6 +781,9 @@ def opened() -> Runs:
     """The published model of chapter 12: who looks back, which pairs turn to a purpose, how far it reaches, ..."""
     for name, measure in ALL.items():
         yield {"experiment": name}, lambda measure=measure: measure() | measured_on()
+    for first in FIRST:
+        yield {"experiment": "borders", "first": first}, lambda first=first: borders(first) | measured_on()
+    yield {"experiment": "rescued again"}, lambda: rescued_again() | measured_on()
     for kind in KINDS:
         for way in LONG_WAYS:
             settings = {"experiment": "long text", "kind": kind, "way": way}
@@ -797,7 +829,7 @@ def measured_on() -> dict:
     return {"on": f"{name}, torch {torch.__version__}"}
 
 
-def stored(experiment: str, **settings: str) -> dict:
+def stored(experiment: str, **settings: str | int) -> dict:
     """What a run has found."""
     runs = json.loads(pkgutil.get_data(lab.__name__, "published_models/smollm2.json"))["runs"]
     [found] = [run for run in runs if run["settings"] == {"experiment": experiment, **settings}]

@@ -249,19 +249,38 @@ def test_copies_are_drawn_at_their_gaps():
 
 
 def test_the_line_in_the_map_is_one_turn():
-    ax, _ = figures.opened.draw_rescue_map().axes
+    left, right, _ = figures.opened.draw_rescue_map().axes
     turns = 8192 * 100_000.0 ** (-2 * figures.opened.ONE_TURN / 64) / (2 * torch.pi)
     assert turns == pytest.approx(1, abs=0.05)
-    [image] = ax.images
+    for ax in (left, right):
+        assert 19 < ax.lines[0].get_xdata()[0] < 20
     copy = torch.tensor(opened.stored("map of rescue")["copy"])
-    assert torch.equal(torch.tensor(image.get_array()).argmax(), copy.argmin())
+    assert torch.equal(torch.tensor(right.images[0].get_array()).argmax(), copy.argmin())
+    written = {text.get_position(): text.get_text() for text in left.texts}
+    for i, first in enumerate(opened.FIRST):
+        row = opened.stored("borders", first=first)["copy"]
+        for j, (last, gaps) in enumerate(zip(opened.LAST, row, strict=True)):
+            mean = sum(gaps) / len(gaps)
+            assert float(written[first, last]) == pytest.approx(mean, abs=0.0501)
+            assert copy.max() - left.images[0].get_array()[j, i] == pytest.approx(mean)
+
+
+def test_the_map_of_borders_has_what_was_measured_before():
+    """The same copies on the same kind of machine."""
+    ways = opened.stored("rescue")["ways"]
+    for first, last in ((20, 31), (22, 25)):
+        again = opened.stored("borders", first=first)["copy"][opened.LAST.index(last)]
+        assert ways[f"pairs {first} to {last}"]["copy, far"] == again
 
 
 def test_the_piece_says_what_is_stored():
-    piece, found = figures.opened.explore_rescue(), opened.stored("map of rescue")
-    for (i, p), state in piece.states.items():
-        assert state["copy"]["text"] == f"{found['copy'][i][p]:.1f}"
-    assert len(piece.states) == len(found["factors"]) * 33
+    piece = figures.opened.explore_rescue()
+    for (i, j), state in piece.states.items():
+        gaps = opened.stored("borders", first=int(state["first"]["text"]))["copy"][j]
+        assert float(state["copy"]["text"]) == pytest.approx(sum(gaps) / len(gaps), abs=0.0501)
+        assert state["first"]["text"] == piece.sliders[0][1][i]
+        assert state["last"]["text"] == piece.sliders[1][1][j]
+    assert len(piece.states) == len(opened.FIRST) * len(opened.LAST)
 
 
 def test_long_texts_are_drawn_by_way():
