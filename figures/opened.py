@@ -142,7 +142,7 @@ def draw_rescue_map() -> Figure:
     left.imshow(lost - costs.T, origin="lower", extent=ends, **shades)
     for (first, last), cost in zip(product(FIRST, LAST), costs.flatten(), strict=True):
         colour = on_map((lost - cost) / shades["vmax"])
-        left.text(first, last, f"{cost:.1f}", ha="center", va="center", fontsize=7, color=colour)
+        left.text(first, last, f"{cost:.1f}", ha="center", va="center", fontsize=8, color=colour)
     left.add_patch(Rectangle((19.5, 30.5), 1, 1, fill=False, linewidth=1.5))
     left.set(xlabel="slowed by 4: from pair", ylabel="to pair", xticks=FIRST, yticks=LAST)
     picture = right.imshow(lost - copy, **shades)
