@@ -320,6 +320,20 @@ def test_mimo_v2_flash_has_two_bases(layer_type, base):
         rotation_from_config(MIMO_V2_FLASH | {"swa_rope_theta": 81}, layer_type=layer_type)
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"model_type": "olmo_hybrid", "rope_theta": None}, {"model_type": "nemotron_h"}, {"model_type": "jamba"},
+        {"model_type": "granitemoehybrid", "position_embedding_type": "nope"}, {"model_type": "kimi_linear"},
+        GLM_5_3_FLASH,
+    ],
+    ids=lambda file: file["model_type"],
+)  # fmt: skip
+def test_those_that_do_not_rotate_by_the_page_of_models_are_refused(file):
+    with pytest.raises(ValueError, match=r"no layer of its class rotates|without rotation|does the model rotate"):
+        rotation_from_config({"hidden_size": 4096, "num_attention_heads": 32} | file)
+
+
 HYBRID = {"hidden_size": 2048, "num_attention_heads": 16, "head_dim": 256, "max_position_embeddings": 262144}
 RECENT = {  # files, and what transformers 5.24 makes of them: pairs, those that turn, base
     "MiniMax-M3": (
