@@ -105,16 +105,16 @@ def rotation_from_config(
     Source: as `frequencies_from_config`.
 
     Example:
-        >>> file = {"model_type": "qwen3", "rope_theta": 1e6, "max_position_embeddings": 40960}
+        >>> file = {"model_type": "qwen3", "rope_theta": 1e6}
         >>> print(rotation_from_config(file))
         model_type: qwen3
         turn:       128 of 128 dimensions of a head, 64 pairs
         base:       1,000,000
         scaling:    none
-        lengths:    model 40,960, trained not said
+        lengths:    model not said, trained not said
         layout:     not said
         layers:     all
-        read:       rope_theta, max_position_embeddings
+        read:       rope_theta
         set aside:  nothing
     """
     if not isinstance(config, Mapping):
