@@ -1,11 +1,11 @@
-"""Record what an engine says behind the doctor's prompts, right and with real mistakes: python -m tools.record_engines
+"""Record what engines say behind the doctor's prompts, healthy and with real mistakes: python -m tools.record_engines
 
-Run it from the root of the project, in the environment that `make bench` makes; it writes tests/data/engines.json. The
-engine is llama.cpp's server, from the package xllamacpp: as it is, with its own options set wrongly, with the weights
+Run it from the root of the project, in the environment that `make bench` makes; it adds what is missing to
+lab/published_models/engines.npz, a run at a time (half a minute each on two cores). The engine is llama.cpp's server,
+from the package xllamacpp: with weights and caches in so many bits, with its own options set wrongly, with the weights
 in another order, and with the name of another architecture, which reads the pairs half-split.
 """
 
-import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,24 +13,30 @@ from pathlib import Path
 import numpy as np
 import torch
 import xllamacpp
-from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize
+from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, dequantize, quantize
 from tqdm import tqdm
 
+import lab
+from lab.doctor import servers
+from lab.doctor.engines import HEALTHY, MISTAKEN, STORED, WHOLE, Engines
 from lab.doctor.servers import Refused, Server, ask
 from lab.doctor.shifts import over_the_border
 from lab.doctor.table import Table
 from lab.published_model import PublishedModel, weights_file
 from rope_lib import interleaved_to_half_split
 
-DATA = Path(__file__).parent.parent / "tests" / "data" / "engines.json"
-KEPT = 8  # of the likeliest tokens
 HEAD_DIM, WIDTH, KEYS = PublishedModel.head_dim, 576, 192
+ASKED = {64: range(8), 384: range(4), 1024: (0, 3)}  # both kinds of text, plain and twice
+Change = Callable[[str, torch.Tensor], torch.Tensor]
 
 
-def as_float32(
-    target: Path, *, architecture: str = "llama", change: Callable[[str, torch.Tensor], torch.Tensor] | None = None
-) -> None:
-    """The published file with its weights in float32, for another architecture, or changed."""
+def rewritten(
+    target: Path, *, architecture: str = "llama", weights: str = "F32", change: Change | None = None
+) -> Path:  # fmt: skip
+    """The published file for another architecture, changed, or with the matrices of its layers in another format.
+
+    The matrix of the words stays in eight bits, as it is, unless all is float.
+    """
     reader, writer = GGUFReader(weights_file()), GGUFWriter(target, architecture)
     for name, field in reader.fields.items():
         if name.startswith("GGUF.") or name in ("general.architecture", "general.file_type"):
@@ -42,9 +48,13 @@ def as_float32(
         else:
             writer.add_key_value(name, field.contents(), kind)
     for tensor in reader.tensors:
-        weights = torch.tensor(dequantize(tensor.data, tensor.tensor_type))
-        weights = change(tensor.name, weights) if change else weights
-        writer.add_tensor(tensor.name, weights.numpy(), raw_dtype=GGMLQuantizationType.F32)
+        matrix, kind = dequantize(tensor.data, tensor.tensor_type), GGMLQuantizationType.F32
+        if change:
+            matrix = change(tensor.name, torch.tensor(matrix)).numpy()
+        if tensor.tensor_type != kind:
+            asked = GGMLQuantizationType[weights]
+            kind = tensor.tensor_type if weights.startswith("Q") and tensor.name == "token_embd.weight" else asked
+        writer.add_tensor(tensor.name, quantize(matrix, kind), raw_dtype=kind)
         if architecture == "qwen2" and tensor.name.endswith(("attn_q.weight", "attn_k.weight", "attn_v.weight")):
             bias = np.zeros(WIDTH if "attn_q" in tensor.name else KEYS, dtype=np.float32)
             writer.add_tensor(tensor.name.replace("weight", "bias"), bias)
@@ -52,6 +62,7 @@ def as_float32(
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+    return target
 
 
 def reordered(name: str, weights: torch.Tensor) -> torch.Tensor:
@@ -60,56 +71,70 @@ def reordered(name: str, weights: torch.Tensor) -> torch.Tensor:
     return interleaved_to_half_split(weights, head_dim=HEAD_DIM, dim=0) if moved else weights
 
 
-def answers(path: Path, table: Table, **settings) -> list:
-    """What the server says with these settings of its own; null where it refuses."""
+FILES = {"called qwen2": {"architecture": "qwen2"}, "rows not reordered": {"change": reordered}}
+
+
+def server(path: Path, **settings) -> xllamacpp.Server:
+    """llama.cpp's server with these settings of its own."""
     params = xllamacpp.CommonParams()
     params.model.path, params.n_ctx, params.n_parallel = str(path), 4096, 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # more wait for each other on a busy machine
     for name, value in settings.items():
+        if name.startswith("cache_type"):
+            value = getattr(xllamacpp.ggml_type, f"GGML_TYPE_{value}")
+        if name == "flash_attn_type":
+            value = getattr(xllamacpp.llama_flash_attn_type, f"LLAMA_FLASH_ATTN_TYPE_{value}")
+        if name == "rope_scaling_type":
+            value = getattr(xllamacpp.llama_rope_scaling_type, f"LLAMA_ROPE_SCALING_TYPE_{value}")
         setattr(params, name, value)
-    server, found = xllamacpp.Server(params), []
-    for prompt in tqdm(table.prompts, unit=" prompts", leave=False):
+    return xllamacpp.Server(params)
+
+
+def asked(name: str, table: Table) -> list[int]:
+    """The places of the prompts that an engine is asked: all, or a sixth of all tokens."""
+    lengths = [len(prompt) for prompt in table.prompts]
+    some = [lengths.index(length) + i for length, chosen in ASKED.items() for i in chosen]
+    return [*range(len(lengths))] if name in WHOLE else some
+
+
+def answers(path: Path, table: Table, chosen: list[int], *, before: tuple[int, ...] = (), **settings) -> list:
+    """What the server says behind these prompts; None where it is not asked, or refuses. `before`: tokens in front."""
+    running, found = server(path, **settings), [None] * len(table.prompts)
+    for p in tqdm(chosen, unit=" prompts", leave=False):
         try:
-            said = ask(Server(server.listening_address), prompt)
+            said = ask(Server(running.listening_address), [*before, *table.prompts[p]])
+            found[p] = [{int(number): x for number, x in place.likely} for place in said]
         except Refused as error:
-            print(len(prompt), error)
-            found.append(None)
-            continue
-        likely = [sorted(place.likely, key=lambda item: -item[1])[:KEPT] for place in said]
-        found.append([{number: round(x, 3) for number, x in place} for place in likely])
+            print(len(table.prompts[p]), error)
     return found
 
 
-def shifted(path: Path, keep: int) -> list[list]:
+def shifted(path: Path, keep: int) -> list[tuple[int, float]]:
     """What the server writes over the border of a context of 512, and keeps so many first tokens."""
-    params = xllamacpp.CommonParams()
-    params.model.path, params.n_ctx, params.n_parallel = str(path), 512, 1
-    params.ctx_shift, params.n_keep = True, keep
-    server = xllamacpp.Server(params)
-    _, written = over_the_border(Server(server.listening_address), 512, keep=keep)
-    return [[token, round(x, 4)] for token, x in written]
+    running = server(path, n_ctx=512, ctx_shift=True, n_keep=keep)
+    return over_the_border(Server(running.listening_address), 512, keep=keep)[1]
 
 
 def main() -> None:
-    """Write the file."""
-    table, own = Table.stored(), weights_file()
-    yarn = {"rope_scaling_type": xllamacpp.llama_rope_scaling_type.LLAMA_ROPE_SCALING_TYPE_YARN}
-    yarn |= {"rope_freq_scale": 0.25, "yarn_orig_ctx": 8192}
+    """Add what is missing."""
+    servers.TIMEOUT = 3600  # seconds
+    table = Table.stored()
+    target = Path(lab.__file__).parent / STORED
+    engines = Engines.stored() if target.exists() else Engines({}, {})
     with tempfile.TemporaryDirectory() as folder:
-        other, moved = Path(folder, "qwen2.gguf"), Path(folder, "moved.gguf")
-        as_float32(other, architecture="qwen2")
-        as_float32(moved, change=reordered)
-        runs = {
-            "as it is": answers(own, table),
-            "rope_freq_base 10,000": answers(own, table, rope_freq_base=10_000.0),
-            "rope_freq_scale 0.5": answers(own, table, rope_freq_scale=0.5),
-            "YaRN by 4": answers(own, table, **yarn),
-            "called qwen2": answers(other, table),
-            "rows not reordered": answers(moved, table),
-            "a context of 1,024": answers(own, table, n_ctx=1024),
-        }
-    shifts = {str(keep): shifted(own, keep) for keep in (0, 1)}
-    recorded = {"engine": f"llama.cpp, xllamacpp {xllamacpp.__version__}", "runs": runs, "shifts": shifts}
-    DATA.write_text(json.dumps(recorded) + "\n", encoding="utf-8")
+        for name, (file, settings) in tqdm((HEALTHY | MISTAKEN).items(), unit=" engines"):
+            if name in engines.runs:
+                continue
+            path = weights_file()
+            if file:
+                path = Path(folder, f"{file}.gguf")
+                options = FILES.get(file) or {"weights": file}
+                path = path if path.exists() else rewritten(path, **options)
+            engines.runs[name] = answers(path, table, asked(name, table), **settings)
+            target.write_bytes(engines.as_bytes())
+    for keep in {0, 1} - {*engines.shifts}:
+        engines.shifts[keep] = shifted(weights_file(), keep)
+    target.write_bytes(engines.as_bytes())
 
 
 if __name__ == "__main__":
