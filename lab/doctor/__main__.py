@@ -2,7 +2,7 @@
 
 The engine must serve SmolLM2-135M-Instruct, and offer /v1/completions with `logprobs`, as llama.cpp, vLLM and others
 do. It gets forty prompts as numbers of tokens, 64 to 3,000 of them, and says for two tokens behind each what it thinks
-likely. That is compared with what this model says when nothing is wrong, and with each of some twenty mistakes, all
+likely. That is compared with what this model says when nothing is wrong, and with each of some forty mistakes, all
 computed beforehand (lab/published_models/doctor.npz). Nothing needs to be installed beside the book.
 
 A server that wants a name of the model, or a key: --model NAME, --key KEY, or the variable OPENAI_API_KEY. The key is
@@ -17,7 +17,8 @@ prompt: {"number of a token": its log-probability, ...}, with the five likeliest
 With `--context 512`, for a server that shifts its cache when 512 tokens are full: it is asked to write on over that
 border, and what it wrote is read again by the model itself. That needs torch and the weights: requirements-model.txt.
 
-Status: 0 where nothing is wrong; 1 where something is, or nothing could be decided; 2 where nothing could be asked.
+Status: 0 where nothing is wrong that the answers would show; 1 where something is, whether the program knows what or
+not; 2 where nothing could be asked; 3 where the answers are too few, or too noisy, to decide.
 """
 
 import argparse
@@ -26,11 +27,12 @@ import os
 import sys
 from pathlib import Path
 
-from lab.doctor.judge import diagnose, report
+from lab.doctor.judge import STATUS, diagnose
 from lab.doctor.names import NotUnderstood
+from lab.doctor.report import report
 from lab.doctor.servers import Refused, Server, ask_all, from_file
 from lab.doctor.shifts import SINK_LOST, distances_of_shifts, over_the_border, shift_report
-from lab.doctor.table import RIGHT, Table
+from lab.doctor.table import Table
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -91,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     if seen is None:
         return 2
     lost = bool(shifts) and min(shifts, key=shifts.get) == SINK_LOST
-    return 0 if seen.found == RIGHT and not lost else 1
+    return 1 if lost else STATUS[seen.verdict]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,116 @@
+"""What the program says: the distances, the verdict, and how far it can be trusted."""
+
+from math import isnan
+from textwrap import fill
+
+from lab.doctor.judge import Diagnosis, Verdict, tried
+from lab.doctor.table import CAUSES, FAMILIES, RIGHT
+
+WIDTH = 76  # in letters
+NEVER = (
+    "Nor would a shift of all positions, which changes nothing, what happens beyond the longest prompt, or, it may be, "
+    "a mistake in one head or in the slowest pair alone."
+)
+OTHERS = (
+    "It may be a mistake that is not in the table, or two at once, or numbers that are no log-probabilities of this "
+    "model: of another one than SmolLM2-135M-Instruct, or behind a temperature."
+)
+
+
+def named(mistake: str) -> str:
+    """As a report says it."""
+    return "nothing wrong" if mistake == RIGHT else mistake
+
+
+def report(seen: Diagnosis | None) -> str:
+    """What was found, how sure it is, and what it cannot be told from."""
+    if seen is None:
+        return "No prompt was answered: nothing can be said."
+    answered = len(seen.lengths)
+    say = {
+        Verdict.NOTHING: nothing,
+        Verdict.FOUND: found,
+        Verdict.UNKNOWN: unknown,
+        Verdict.UNDECIDED: undecided,
+    }[seen.verdict]
+    lines = [f"{answered} of {answered + len(seen.refused)} prompts were answered.", "", *rows(seen)]
+    lines += ["", *(part if part.startswith("  ") else fill(part, WIDTH) for part in say(seen))]
+    if seen.refused and min(seen.refused) > max(seen.lengths):
+        lines.append(f"Prompts of {min(seen.refused):,} tokens and more were refused: nothing is said of such texts.")
+    return "\n".join([*lines, fill(how_often_wrong(), WIDTH)])
+
+
+def rows(seen: Diagnosis) -> list[str]:
+    """By length of prompts: distances from the right model, from what stands, and from the nearest that does not."""
+    lengths = sorted({*seen.lengths})
+    rest = [row for row in seen.level if row not in seen.standing]
+    shown = dict.fromkeys([*seen.standing[:2], *rest[:1], RIGHT])
+    lines = ["".join(f"{length:7,}" for length in lengths) + "    all    tokens; nats from"]
+    for row in sorted(shown, key=[*seen.level].index):
+        numbers = (*(seen.of_length(row, length) for length in lengths), seen.level[row])
+        lines.append("".join("      -" if isnan(x) else f"{x:7.2f}" for x in numbers) + f"    {named(row)}")
+    return [*lines, f"Rounding leaves {seen.usual:.2f} at most; to four bits, of weights or cache, {seen.worst:.2f}."]
+
+
+def nothing(seen: Diagnosis) -> list[str]:
+    """The right model stands."""
+    shown, hidden = [], [name for name, length in seen.shows.items() if length is None]
+    kinds = dict.fromkeys(family.kind for family in FAMILIES if RIGHT not in family.names)
+    for kind in kinds:
+        names = [name for family in FAMILIES if family.kind == kind for name in family.names if seen.shows.get(name)]
+        if names:
+            least = min(names, key=seen.level.get)
+            shown.append(f"  {kind}: {least}, from {seen.shows[least]:,} tokens on")
+    said = ["Nothing wrong that these prompts would show."]
+    if shown:
+        said += ["The least of each kind that would have shown in these answers:", *shown]
+    if hidden:
+        said.append(f"Would not have shown: {'; '.join(hidden)}.")
+    return [*said, NEVER]
+
+
+def found(seen: Diagnosis) -> list[str]:
+    """One row, or several that are not told apart."""
+    first, *others = seen.standing
+    rival = next(row for row in seen.level if row not in seen.standing)
+    causes = dict.fromkeys(CAUSES[row] for row in seen.standing[:3])
+    said = [f"Found: {first}.", *causes]
+    if others:
+        said = [f"Found one of these, which the answers do not tell apart: {'; '.join(seen.standing)}.", *causes]
+    for row in dict.fromkeys((RIGHT, rival)):
+        nearer, farther = seen.votes(first, row)
+        said.append(f"Prompts that are nearer to it than to {named(row)}: {nearer}; farther: {farther}.")
+    return said
+
+
+def unknown(seen: Diagnosis) -> list[str]:
+    """No row explains the answers, and rounding does not either."""
+    nearest = next(iter(seen.level))
+    said = f"Nearest is {named(nearest)}, at {seen.level[nearest]:.2f} nats, where rounding leaves {seen.usual:.2f}"
+    said += ", and what it leaves grows." if seen.grows[nearest] else "."
+    return ["Something is wrong that this program does not know.", said, OTHERS]
+
+
+def undecided(seen: Diagnosis) -> list[str]:
+    """Too few prompts, or too much noise."""
+    if seen.standing:
+        fits = f"Not decided: the answers fit {'; '.join(map(named, seen.standing))}."
+        if RIGHT in seen.standing:
+            return [fits, "They are too few to tell them apart."]
+        left = "what it leaves grows" if seen.grows[RIGHT] else "it leaves more than rounding does"
+        return [fits, f"Nothing wrong is not much farther, but {left}. More prompts may decide."]
+    return [
+        "Not decided: no mistake of the table explains the answers, and rounding may.",
+        f"They are {seen.level[RIGHT]:.2f} nats from nothing wrong: more than usual rounding leaves, no more than "
+        "rounding to four bits does. Ask again with the file that the book uses, and a cache of eight bits or more.",
+        OTHERS.replace("It may be", "If they stay so, it may be", 1),
+    ]
+
+
+def how_often_wrong() -> str:
+    """As lab/doctor/trials.py has counted."""
+    found = tried()["healthy"]
+    simulated = f"of {found['draws']:,} healthy engines with simulated noise of up to {found['noise']} nats"
+    recorded = f"of {found['engines']} that were recorded"
+    accused = f"{found['accused']} were accused and {found['undecided']:,} not decided"
+    return f"How often it errs: {simulated}, {accused}; {recorded}, {found['engines accused']} were accused."
