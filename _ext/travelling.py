@@ -19,6 +19,9 @@ READ = {  # modules that read files, and which: data, and whose it is; the scrip
     "lab/results.py": "lab/results/*.json",
     "lab/experiments.py": "lab/trained/*.[jmn]*",  # json, npz, and the notice in md
     "lab/opened.py": "lab/published_models/[gst]*",  # what was found, and the texts
+    "lab/doctor/table.py": "lab/published_models/doctor.npz",
+    "lab/doctor/engines.py": "lab/published_models/engines.npz",
+    "lab/doctor/judge.py": "lab/published_models/doctor_tried.json",
     "figures/interactive.py": "figures/piece.js",
 }
 

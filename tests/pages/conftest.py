@@ -26,7 +26,8 @@ PAGES = [f"chapters/{name}.html" for name in (
     "05_rotation_matrix", "06_rope_in_code", "07_long_range_decay", "08_linear_attention",
     "09_beyond_training_length", "10_does_it_work", "11_reading_the_evidence", "12_a_published_model",
     "rope_in_five_minutes", "ten_minutes",
-    "in_practice", "claims", "papers", "models", "notation", "toolkit", "cost", "glossary", "theorems", "reference",
+    "in_practice", "doctor",
+    "claims", "papers", "models", "notation", "toolkit", "cost", "glossary", "theorems", "reference",
     "bibliography", "run_it", "teach_it", "source_map",
 )]  # fmt: skip
 WITHOUT_MATH = {"index", "models", "papers", "reference", "bibliography", "run_it", "teach_it"}
