@@ -1,6 +1,6 @@
 """What real engines said behind the prompts: llama.cpp's server, healthy and with mistakes.
 
-tools/record_engines.py recorded it. The program does not read it: thresholds come from it (tools/judge_doctor.py), and
+tools/record_engines.py recorded it. The program does not read it: thresholds come from it (lab/doctor/trials.py), and
 the tests and the page on the doctor try the judge on it.
 """
 
