@@ -15,6 +15,7 @@ import importlib
 import inspect
 import itertools
 import json
+import random
 import re
 import signal
 from collections.abc import Callable, Iterable
@@ -68,7 +69,6 @@ BLOCKS = {  # what a scaled file says, without a base
     "longrope": {"rope_type": "longrope", "factor": 8.0, **LENGTHS},  # with as many factors as pairs turn
     "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **LENGTHS},
 }  # fmt: skip
-WITHOUT_SECTIONS = "fails without mrope_section"
 SPELLED = ("hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings")
 # These rotate without rope_parameters: read in their modeling files (sinusoids turn q and k in RoFormer's).
 PLAIN = {"defaults": {"": {"rope_theta": 10000.0}}, "blocks": {"rope_scaling": {}, "rope_parameters": {}}}
@@ -365,7 +365,7 @@ def fails_of(cls: type, usual: Rotations) -> dict[str, str]:
             continue
         seq_len = 16384 if name in ("dynamic", "longrope") else None
         sections = {"mrope_section": [pairs // 4, pairs - 2 * (pairs // 4), pairs // 4]}
-        for head, beside in itertools.product(({"head_dim": 2 * pairs}, {}), ({}, sections)):
+        for head, beside in itertools.product(({}, {"head_dim": 2 * pairs}), ({}, sections)):
             file = SIZES | LONGEST | head | {"rope_scaling": scaled(block, pairs) | beside}
             made = made_of(cls, file, seq_len)
             if made is not None:
@@ -375,8 +375,8 @@ def fails_of(cls: type, usual: Rotations) -> dict[str, str]:
             found[name] = "asks for more than is known here" if asks_for_more(cls, file) else "fails"
         elif before is not None and not moved(before[0], made[0]):
             found[name] = "ignored"
-        elif beside:
-            found[name] = WITHOUT_SECTIONS
+        elif needed := {**head, **beside}:
+            found[name] = f"fails without {', '.join(needed)}"
     return found
 
 
@@ -549,7 +549,45 @@ def files_of(name: str, record: dict) -> dict[str, dict]:
     files = {kind: SIZES | file for kind, file in files.items()}
     written = json.loads(json.dumps(cls(**SIZES).to_dict()))
     kept = {key: x for key, x in written.items() if re.search(OF_THE_ROTATION, key) or key in record["names"]}
-    return files | {"to_dict()": kept}
+    draws = {f"drawn {i}": drawn(random.Random(f"{name} {i}"), kinds) for i in range(3)}
+    return files | {"to_dict()": kept} | draws
+
+
+DRAWN = {  # keys of files that are drawn, with their values
+    **{"rope_theta": (5e5, 1e4), "rotary_emb_base": (2e4,), "global_rope_theta": (9e4,), "local_rope_theta": (3e4,)},
+    **{"rope_local_base_freq": (1e4, 2e4), "swa_rope_theta": (3e4,), "compress_rope_theta": (2e5,)},
+    **{"partial_rotary_factor": (0.5, 0.25, 1.0), "rotary_pct": (0.5,), "rotary_dim": (32, 64)},
+    **{"head_dim": (64, 96, 128), "kv_channels": (64,), "attention_head_dim": (64,), "global_head_dim": (128,)},
+    **{"swa_head_dim": (64,), "qk_rope_head_dim": (64, 32), "qk_nope_head_dim": (128,)},
+    **{ORIGINAL: (512, 1024), "max_position_embeddings": (4096, 8192)},
+}
+FOR_BLOCKS = (  # what a block that is drawn may have beside its type
+    {"rope_theta": 2e4}, {"partial_rotary_factor": 0.5}, {"attention_factor": 1.2}, {"beta_fast": 16},
+    {"truncate": False}, {},
+)  # fmt: skip
+
+
+def drawn(draw: random.Random, kinds: list[str]) -> dict:
+    """A file with several keys at once, at random; half of them have a block, or one for each kind of layer."""
+
+    def block() -> dict:
+        kind = draw.choice(("default", "linear", "dynamic", "yarn", "llama3"))
+        found = {draw.choice(("rope_type", "rope_type", "type")): kind} | {
+            key: x for key, x in BLOCKS.get(kind, {}).items() if key != "rope_type"
+        }
+        beside = draw.choice(FOR_BLOCKS)
+        return found | (
+            beside if kind == "yarn" or not {*beside} & {"attention_factor", "beta_fast", "truncate"} else {}
+        )
+
+    keys = draw.sample([*DRAWN], draw.choice((0, 1, 1, 2, 2, 3)))
+    file = SIZES | LONGEST | {key: draw.choice(DRAWN[key]) for key in keys}
+    way = draw.random()
+    if way < 0.5:
+        file[draw.choice(("rope_scaling", "rope_parameters"))] = block()
+    elif "" not in kinds:
+        file["rope_parameters"] = {kind: {"rope_theta": 3e4} | block() for kind in kinds}
+    return file
 
 
 # What is kept of a configuration that transformers writes: sizes, and every key that by a word speaks of the rotation.
@@ -569,6 +607,7 @@ def record_files(records: dict[str, dict | None]) -> dict:
             given = {key: x for key, x in file.items() if key != "model_type"}
             made = made_of(text_class(name), given, 16384 if kind == "dynamic" else None)
             row = json.dumps([file, made and summary(made[0])])
+            kind = "several keys, drawn" if kind.startswith("drawn ") else kind
             rows.setdefault(kind, {}).setdefault(row, []).append(name)
     return {
         "source": f"{SOURCE}: pairs, second and last inverse frequency, attention factor, by kind of layer",

@@ -36,7 +36,9 @@ def report(seen: Diagnosis | None) -> str:
     lines = [f"{answered} of {answered + len(seen.refused)} prompts were answered.", "", *rows(seen)]
     lines += ["", *(part if part.startswith("  ") else fill(part, WIDTH) for part in say(seen))]
     if seen.refused and min(seen.refused) > max(seen.lengths):
-        lines.append(f"Prompts of {min(seen.refused):,} tokens and more were refused: nothing is said of such texts.")
+        lines.append(
+            f"Prompts of {min(seen.refused):,} tokens and more were not answered: nothing is said of such texts."
+        )
     return "\n".join([*lines, fill(how_often_wrong(), WIDTH)])
 
 

@@ -36,7 +36,8 @@ def entries_for(file: dict, block: dict, record: Record) -> dict[str, tuple[dict
             f"The class has {own}. ignore=({name!r},) follows it"
         )
     refused = record.get("types", {}).get(rope_type_of(block))
-    if refused and not (refused == "fails without mrope_section" and block.get("mrope_section")):
+    needed = (refused or "").partition("fails without ")[2].split(", ")
+    if refused and not all(key in block or key in file for key in needed):
         verb = {"ignored": "does not read it", "fails": "fails on it"}.get(refused, refused)
         raise ValueError(
             f"rope_type is {rope_type_of(block)!r}, and the class of {model_of(file)} {verb} ({SOURCE}): which is "

@@ -219,11 +219,11 @@ def test_what_was_refused_is_not_judged():
     answers = ENGINES.runs["a context of 1,024"]
     said = said_of(answers)
     assert f"{sum(one is not None for one in answers)} of 40 prompts were answered." in said
-    assert "Prompts of 1,024 tokens and more were refused: nothing is said of such texts." in said
+    assert "Prompts of 1,024 tokens and more were not answered: nothing is said of such texts." in said
     assert "a window of 512" in words(said).partition("Would not have shown: ")[2]
     said = said_of([None, *ENGINES.runs["as it is"][1:]])
     assert "39 of 40 prompts were answered." in said
-    assert "were refused" not in said  # others of that length were answered
+    assert "were not answered" not in said  # others of that length were answered
     assert said_of([None] * 40) == "No prompt was answered: nothing can be said."
 
 
