@@ -206,6 +206,19 @@ def a_server_that(misbehaves, html, policy=None):
         running.shutdown()
 
 
+@contextlib.contextmanager
+def a_proof_run_under(policy, browser, html):
+    """A live proof, whose button Run was pressed on a page with this content security policy."""
+    with (
+        a_server_that(lambda handler: False, html, policy) as address,
+        Visit(browser, f"{address}/chapters/05_rotation_matrix.html") as visit,
+    ):
+        proof = Live(visit.page, "J = rotation(pi / 2)")
+        proof.click("Try it")
+        proof.click("Run")
+        yield proof
+
+
 def refuses(name, status):
     def misbehaves(handler):
         if handler.path.endswith(name):
@@ -268,13 +281,7 @@ def test_a_server_that_misbehaves_is_told_within_seconds_or_does_not_matter(misb
     ],
 )
 def test_a_content_security_policy_is_named_within_seconds(policy, words, browser, html):
-    with (
-        a_server_that(lambda handler: False, html, policy) as address,
-        Visit(browser, f"{address}/chapters/05_rotation_matrix.html") as visit,
-    ):
-        proof = Live(visit.page, "J = rotation(pi / 2)")
-        proof.click("Try it")
-        proof.click("Run")
+    with a_proof_run_under(policy, browser, html) as proof:
         proof.status.filter(has_text=f"the content security policy of this page {words}").wait_for(timeout=10_000)
         assert proof.cell.get_by_role("button", name="Run", exact=True).is_enabled()
 
@@ -282,13 +289,7 @@ def test_a_content_security_policy_is_named_within_seconds(policy, words, browse
 @pytest.mark.slow
 def test_a_policy_that_allows_webassembly_is_enough(browser, html):
     policy = "default-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; img-src 'self' data:"
-    with (
-        a_server_that(lambda handler: False, html, policy) as address,
-        Visit(browser, f"{address}/chapters/05_rotation_matrix.html") as visit,
-    ):
-        proof = Live(visit.page, "J = rotation(pi / 2)")
-        proof.click("Try it")
-        proof.click("Run")
+    with a_proof_run_under(policy, browser, html) as proof:
         assert "Every claim of the cell holds." in proof.result()
 
 
