@@ -112,6 +112,7 @@ def draw_scaled_speeds(*, dim: int = 128, length: int = 4096, factor: float = 8.
     styles = ((OTHER, ":"), (VERMILLION, "--"), (BLUE, "-"), (GREEN, "-."))
     for method, (colour, dash) in zip(METHODS[1:], styles, strict=True):
         ratio = plain / speeds(method, dim=dim, length=length, factor=factor)
+        ratio = ratio.round(decimals=9)  # the last digits differ between processors
         ax.plot(ratio, color=colour, linestyle=dash, label=method)
     once = int((length * plain / (2 * math.pi) >= 1).sum())
     ax.axvline(once - 0.5, color="0.5", linewidth=0.8)
