@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from rope_lib._checks import check_number
 from rope_lib.config._classes import FILE_ALONE, RECORDS, SOURCE, Record, meaning, missing_from, model_of, record_of
@@ -207,32 +206,19 @@ def _refuse_what_is_not_read(
         return
     meant, problems = meaning(file, [*found]), {}
     for kind, rotation in found.items():
-        own, place = entries[kind][1], "entry" if nested else "block"
-        given = {key: file[key] for key in READ if key in file}
-        given |= {
-            f"{name} in the {place}": own[name] for name in own if f"{name} in the {place}" in record.get("unread", {})
-        }
-        given |= {
-            f"{name} in the block": own[name] for name in own if f"{name} in the block" in IN_BLOCK and not nested
-        }
-        if SHARES[0] in own and rotation.rope_type != "proportional":
-            given[share_in_block(rotation.rope_type, nested)] = own[SHARES[0]]
-        for key, value in given.items():
-            if (key in record["reads"] and key in READ) or kind in record["reads"].get(key, ()):
-                continue
-            if key in meant and kind not in meant[key]:
+        for key, value in _said(file, record, entries[kind][1], nested, rotation).items():
+            read = kind in record["reads"].get(key, ()) or (key in record["reads"] and key in READ)
+            if read or (key in meant and kind not in meant[key]):
                 continue
             try:
                 other = _rotation(file, record, kind, *entries[kind], nested, also=key)
-                differs = [name for name in TAKES if getattr(other, name) != getattr(rotation, name)]
-                if differs == ["numbers"] and _same(other.frequencies(), rotation.frequencies()):
-                    differs = []
-            except ValueError:  # read, it would contradict the others
-                differs = ["rotary_dim"]
-            if differs:
-                problems.setdefault((key, repr(value)), []).append(
-                    TAKES[differs[0]].format(getattr(rotation, differs[0]))
-                )
+            except ValueError:  # were it read, the file would contradict itself
+                moved = "rotary_dim"
+            else:
+                moved = _moved(rotation, other)
+            if moved:
+                takes = TAKES[moved].format(getattr(rotation, moved))
+                problems.setdefault((key, repr(value)), []).append(takes)
     told, ignored = [], []
     for (key, value), takes in problems.items():
         if key in HEAD_DIMS and len(takes) < len(found):  # it is the head of some layers
@@ -249,6 +235,25 @@ def _refuse_what_is_not_read(
         )
 
 
-def _same(first: tuple[Tensor, float], second: tuple[Tensor, float]) -> bool:
-    """Whether two frequencies and factors are equal."""
-    return torch.equal(first[0], second[0]) and first[1] == second[1]
+def _said(file: dict, record: Record, own: dict, nested: bool, rotation: RotaryConfig) -> dict[str, Any]:
+    """The keys that a class may ignore, of the file and of one entry of its block, by their names in the record."""
+    place = "entry" if nested else "block"
+    said = {key: file[key] for key in READ if key in file}
+    for name, value in own.items():
+        if f"{name} in the {place}" in record.get("unread", {}):
+            said[f"{name} in the {place}"] = value
+        if f"{name} in the block" in IN_BLOCK and not nested:
+            said[f"{name} in the block"] = value
+    if SHARES[0] in own and rotation.rope_type != "proportional":
+        said[share_in_block(rotation.rope_type, nested)] = own[SHARES[0]]
+    return said
+
+
+def _moved(rotation: RotaryConfig, other: RotaryConfig) -> str | None:
+    """The first attribute in which two differ, if it changes their frequencies."""
+    differs = [name for name in TAKES if getattr(other, name) != getattr(rotation, name)]
+    if differs == ["numbers"]:
+        (speeds, factor), (speeds_of_other, factor_of_other) = rotation.frequencies(), other.frequencies()
+        if factor == factor_of_other and torch.equal(speeds, speeds_of_other):
+            return None
+    return differs[0] if differs else None
