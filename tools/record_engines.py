@@ -18,14 +18,15 @@ from tqdm import tqdm
 
 import lab
 from lab.doctor import servers
-from lab.doctor.engines import HEALTHY, MISTAKEN, STORED, WHOLE, Engines
+from lab.doctor.engines import HEALTHY, KEPT, MISTAKEN, STORED, WHOLE, Engines
+from lab.doctor.mistakes import said
 from lab.doctor.servers import Refused, Server, ask
 from lab.doctor.shifts import over_the_border
 from lab.doctor.table import Table
 from lab.published_model import PublishedModel, weights_file
 from rope_lib import interleaved_to_half_split
 
-HEAD_DIM, WIDTH, KEYS = PublishedModel.head_dim, 576, 192
+HEAD_DIM, WIDTH, KEYS = 64, 576, 192  # of SmolLM2
 ASKED = {64: range(8), 384: range(4), 1024: (0, 3)}  # both kinds of text, plain and twice
 Change = Callable[[str, torch.Tensor], torch.Tensor]
 
@@ -102,10 +103,21 @@ def answers(path: Path, table: Table, chosen: list[int], *, before: tuple[int, .
     running, found = server(path, **settings), [None] * len(table.prompts)
     for p in tqdm(chosen, unit=" prompts", leave=False):
         try:
-            said = ask(Server(running.listening_address), [*before, *table.prompts[p]])
-            found[p] = [{int(number): x for number, x in place.likely} for place in said]
+            places = ask(Server(running.listening_address), [*before, *table.prompts[p]])
+            found[p] = [{int(number): x for number, x in place.likely} for place in places]
         except Refused as error:
             print(len(table.prompts[p]), error)
+    return found
+
+
+def in_bfloat16(table: Table) -> list:
+    """What the book's own code says when it computes in bfloat16, as many engines do."""
+    model, found = PublishedModel(), []
+    model.in_bfloat16()
+    for p, prompt in enumerate(tqdm(table.prompts, unit=" prompts", leave=False)):
+        [rows] = said(model, torch.tensor([prompt]), torch.tensor(table.tokens[p, 0, :1]).long(), [{}])[0]
+        tops = [row.topk(KEPT) for row in rows]
+        found.append([dict(zip(top.indices.tolist(), top.values.tolist(), strict=True)) for top in tops])
     return found
 
 
@@ -124,6 +136,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, (file, settings) in tqdm((HEALTHY | MISTAKEN).items(), unit=" engines"):
             if name in engines.runs:
+                continue
+            if file == "bfloat16":
+                engines.runs[name] = in_bfloat16(table)
+                target.write_bytes(engines.as_bytes())
                 continue
             path = weights_file()
             if file:

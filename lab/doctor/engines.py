@@ -1,4 +1,4 @@
-"""What real engines said behind the prompts: llama.cpp's server, healthy and with mistakes.
+"""What real engines said behind the prompts: llama.cpp's server, healthy and with mistakes; and bfloat16.
 
 tools/record_engines.py recorded it. The program does not read it: thresholds come from it (lab/doctor/trials.py), and
 the tests and the page on the doctor try the judge on it.
@@ -34,6 +34,7 @@ USUAL: dict[str, Setting] = {
     "a context of 1,024": (None, {"n_ctx": 1024}),
     "weights Q8_0": ("Q8_0", {}),
     "cache Q8_0": (None, cache("Q8_0", "Q8_0")),
+    "bfloat16": ("bfloat16", {}),  # not llama.cpp: the book's own code
 }
 WORST: dict[str, Setting] = {
     "weights Q4_0": ("Q4_0", {}),
@@ -54,7 +55,12 @@ MISTAKEN: dict[str, Setting] = {
     "rope_freq_base 70,000": (None, {"rope_freq_base": 70_000.0}),
     "a token in front": (None, {"before": (1,)}),
 }
-WHOLE = {"as it is", "a context of 1,024", *[*MISTAKEN][:5]}  # were asked all prompts, the others a part of them
+WHOLE = {
+    "as it is",
+    "a context of 1,024",
+    "bfloat16",
+    *[*MISTAKEN][:5],
+}  # were asked all prompts, the others a part of them
 
 
 @dataclass

@@ -78,8 +78,22 @@ class Limits:
 
     @classmethod
     def stored(cls) -> "Limits":
-        """As they were found."""
+        """As they were found of SmolLM2."""
         return cls(**{name: Rounding(**one) for name, one in tried()["limits"].items()})
+
+    @classmethod
+    def of(cls, table: Table) -> "Limits":
+        """The stored ones; wider where this table's model leaves more in bfloat16 than SmolLM2 does.
+
+        With SmolLM2 llama.cpp's server left twice what bfloat16 leaves, both behind texts and behind drawn tokens.
+        """
+        stored = cls.stored()
+        if table.rounded is None:
+            return stored
+        right = table.known[table.mistakes.index(RIGHT)]
+        apart = distances(np.where(table.tokens >= 0, table.rounded, np.nan), right)
+        scale = max(1.0, float(np.nanmean(apart)) / tried()["bfloat16"])
+        return cls(*(Rounding(x.engine, scale * x.mean, scale * x.spread) for x in (stored.usual, stored.worst)))
 
 
 @dataclass(frozen=True)
@@ -90,7 +104,7 @@ class Diagnosis:
         lengths: of the prompts that were answered, in tokens.
         refused: of those that were not.
         apart: (rows, prompts, 2) distances in nats, of the prompts that were answered; NaN where a place is missing.
-        rows: their names.
+        table: what they were compared with.
         verdict: what follows.
         standing: the rows that explain the answers and are not beaten, RIGHT first, then the nearest first.
         grows: for each row whether what it leaves grows.
@@ -102,13 +116,18 @@ class Diagnosis:
     lengths: list[int]
     refused: list[int]
     apart: np.ndarray
-    rows: list[str]
+    table: Table
     verdict: Verdict
     standing: list[str]
     grows: dict[str, bool]
     usual: float
     worst: float
     ask_what_shows: Callable[[], dict[str, int | None]] = dict
+
+    @property
+    def rows(self) -> list[str]:
+        """Their names."""
+        return self.table.mistakes
 
     @cached_property
     def shows(self) -> dict[str, int | None]:
@@ -222,9 +241,6 @@ def judged(
     (longer, later), level, enough = rises(apart, lengths), mean_of(apart), log(len(apart) / RARE)
     usual = within(apart, lengths, limits.usual)
     explains = usual & ~longer & ~later
-    partly = (np.isnan(apart) & ~np.isnan(apart[right])).any((1, 2))  # not known for all prompts: it has to beat RIGHT
-    for row in np.flatnonzero(explains & partly):
-        explains[row] = evidence(apart, row)[right] > enough
     best = int(np.where(explains if explains.any() else ~np.isnan(level), level, np.inf).argmin())
     beaten = evidence(apart, best) > enough
     stands = explains & ~beaten
@@ -243,7 +259,7 @@ def diagnose(answers: list[Answer | None], table: Table, limits: Limits | None =
     given = [p for p, answer in enumerate(answers) if answer is not None]
     if not given:
         return None
-    limits, right = limits or Limits.stored(), table.mistakes.index(RIGHT)
+    limits, right = limits or Limits.of(table), table.mistakes.index(RIGHT)
     lengths = np.array([len(prompt) for prompt in table.prompts])
     apart = distances(what_was_said(answers, table), table.known)[:, given]
     verdict, stands, grows = judged(apart, lengths[given], right, limits)
@@ -253,7 +269,7 @@ def diagnose(answers: list[Answer | None], table: Table, limits: Limits | None =
         lengths=lengths[given].tolist(),
         refused=[length for p, length in enumerate(lengths.tolist()) if p not in given],
         apart=apart,
-        rows=table.mistakes,
+        table=table,
         verdict=verdict,
         standing=[table.mistakes[row] for row in order],
         grows=dict(zip(table.mistakes, grows.tolist(), strict=True)),
@@ -269,7 +285,7 @@ def would_show(answers: list[Answer | None], table: Table, limits: Limits | None
     It is put into the answers: to what the engine said, what the mistake says is added, less what the right model says.
     So the engine keeps its own rounding. The prompts up to each length are then judged.
     """
-    limits, right = limits or Limits.stored(), table.mistakes.index(RIGHT)
+    limits, right = limits or Limits.of(table), table.mistakes.index(RIGHT)
     given = [p for p, answer in enumerate(answers) if answer is not None]
     lengths = np.array([len(table.prompts[p]) for p in given])
     known = table.known[:, given]

@@ -15,6 +15,7 @@ import numpy as np
 import lab
 from lab.doctor.engines import HEALTHY, MISTAKEN, USUAL, WORST, Engines
 from lab.doctor.judge import STORED, Limits, Rounding, Verdict, distances, judged, tried, what_was_said
+from lab.doctor.servers import Answer
 from lab.doctor.table import RIGHT, Table
 
 NOISE = (0.01, 0.05, 0.1, 0.2)  # nats, the standard deviation
@@ -40,13 +41,16 @@ SUBSETS: dict[str, Choose] = {
 
 def rounding(names: dict, engines: Engines, table: Table) -> Rounding:
     """Of the noisiest of these engines, and a margin: the next one may exceed it as it exceeds the second."""
-    right, found = table.mistakes.index(RIGHT), {}
-    for name in names:
-        apart = distances(what_was_said(engines.runs[name], table), table.known)[right]
-        found[name] = float(np.nanmean(apart)), float(np.nanstd(apart))
+    found = {name: left_by(engines.runs[name], table) for name in names}
     first, second, *_ = sorted(found, key=found.get, reverse=True)
     margin = found[first][0] / found[second][0]
     return Rounding(first, *(round(margin * x, 4) for x in found[first]))
+
+
+def left_by(run: list[Answer | None], table: Table) -> tuple[float, float]:
+    """How far an engine is from the right model: mean and spread over places, in nats."""
+    apart = distances(what_was_said(run, table), table.known)[table.mistakes.index(RIGHT)]
+    return float(np.nanmean(apart)), float(np.nanstd(apart))
 
 
 def limits(engines: Engines, table: Table, *, without: str | None = None) -> Limits:
@@ -152,6 +156,27 @@ def parts_of_recorded(engines: Engines, table: Table, *, draws: int = 50) -> dic
     return found
 
 
+def of_own(table: Table, *, noise: float = 0.05, draws: int = 200) -> dict[str, float]:
+    """A short trial with another model's table: healthy engines, and each mistake in five, all prompts answered."""
+    given, right = Limits.of(table), table.mistakes.index(RIGHT)
+    verdicts = counted([simulated(right, noise, "all", seed, table, given)[0] for seed in range(draws)])
+    said = Counter(
+        in_words(mistake, *simulated(row, noise, "all", seed, table, given)).split(":")[0]
+        for row, mistake in enumerate(table.mistakes)
+        if row != right
+        for seed in range(5)
+    )
+    return {
+        "noise": noise,
+        "healthy": draws,
+        "accused": sum(verdicts.get(name, 0) for name in ACCUSED),
+        "mistaken": said.total(),
+        "named": said["named"] + said["named among others"],
+        "missed": said[Verdict.NOTHING.name],
+        "misnamed": said["another"],
+    }
+
+
 ACCUSED = (Verdict.FOUND.name, Verdict.UNKNOWN.name)
 
 
@@ -161,6 +186,7 @@ def all_trials(engines: Engines, table: Table) -> dict:
     by_noise, of_engines = healthy(table, given), recorded(engines, table)
     return {
         "limits": {name: vars(getattr(given, name)) for name in ("usual", "worst")},
+        "bfloat16": round(left_by(engines.runs["bfloat16"], table)[0], 4),
         "healthy": {
             "draws": DRAWS * len(by_noise),
             "noise": max(NOISE),

@@ -73,9 +73,7 @@ def test_what_the_table_does_not_know_gets_no_name():
 
 def test_nothing_is_stored_twice():
     assert TABLE.mistakes == [*CAUSES]
-    known = ~np.isnan(TABLE.known).any((2, 3))
-    assert known[:, LENGTHS == 64].all()  # of mistakes that were added later the longest may be missing
-    assert all((known[:, length == LENGTHS].sum(1) >= count).all() for length, count in ((384, 6), (1024, 2)))
+    assert not np.isnan(TABLE.known).any()
     assert len(TABLE.prompts) == 40
     assert {*LENGTHS} == {64, 384, 1024, 3000}
     for place, a in enumerate(CAUSES):
@@ -324,21 +322,6 @@ def test_the_right_model_wins_a_tie():
     assert judged(distances(known[2], known), LENGTHS, 0, Limits.stored())[0] is Verdict.FOUND
     few = distances(known[2], known)[:, :1]
     assert judged(few, LENGTHS[:1], 0, Limits.stored())[0] is Verdict.UNDECIDED  # one prompt is no evidence
-
-
-def test_a_row_that_is_not_known_for_all_prompts_has_to_beat_the_right_model():
-    """It says the same as the right model of short prompts, and nothing of long ones, where a third row is right."""
-    known = np.random.default_rng(0).normal(-2, 1, (4, 40, 2, 5))
-    long = LENGTHS > 384
-    known[1:3, ~long] = known[0, ~long]
-    known[1:, long] = np.nan
-    known[2] = np.where(long[:, None, None], known[0] + 0.5, known[0])
-    for row, stands in ((0, [0]), (2, [2]), (3, [3])):
-        given = LENGTHS > 0 if row != 3 else ~long
-        found = judged(distances(known[row], known)[:, given], LENGTHS[given], 0, Limits.stored())
-        assert np.flatnonzero(found[1]).tolist() == stands
-    verdict, stands, _ = judged(distances(known[2], known)[:, long], LENGTHS[long], 0, Limits.stored())
-    assert (verdict, np.flatnonzero(stands).tolist()) == (Verdict.FOUND, [2])
 
 
 # -- What is dropped when a cache is full ------------------------------------------------------------------------------
