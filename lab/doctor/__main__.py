@@ -1,9 +1,9 @@
 """What is wrong with the rotation of an engine? python -m lab.doctor http://localhost:8080
 
 The engine must serve SmolLM2-135M-Instruct, and offer /v1/completions with `logprobs`, as llama.cpp, vLLM and others
-do. It gets forty prompts as numbers of tokens, 64 to 3,000 of them, and says for two tokens behind each what it thinks
-likely. That is compared with what this model says when nothing is wrong, and with each of some forty mistakes, all
-computed beforehand (lab/published_models/doctor.npz). Nothing needs to be installed beside the book.
+do. It gets forty prompts of 64 to 3,000 tokens, each token as its number, and says what it thinks likely for the two
+tokens behind each prompt. That is compared with what this model says when nothing is wrong, and with each of some forty
+mistakes, all computed beforehand (lab/published_models/doctor.npz). Nothing needs to be installed besides the book.
 
 A server that wants a name of the model, or a key: --model NAME, --key KEY, or the variable OPENAI_API_KEY. The key is
 sent to that address only, and never printed. Others that use this machine may see the words of a command: the variable
@@ -18,13 +18,15 @@ Your own model, if it is of Llama's architecture: `--weights FILE.gguf --table F
 are read from the file. What it says when nothing is wrong, and with each mistake, is computed here, which takes minutes
 and memory for its weights in float32; how many minutes is said before. The prompts are tokens drawn from its vocabulary
 and repeated, so that no tokenizer is needed. The table is kept: from then on `--table FILE.npz` is enough, with an
-address, with a file of answers, or with --prompts. That needs torch, and gguf from requirements-model.txt.
+address, with a file of answers, or with --prompts. To compute it needs torch, and gguf from
+requirements-model.txt.
 
 With `--context 512`, for a server that shifts its cache when 512 tokens are full: it is asked to write on over that
 border, and what it wrote is read again by the model itself. That needs torch and the weights: requirements-model.txt.
 
 Status: 0 where nothing is wrong that the answers would show; 1 where something is, whether the program knows what or
-not; 2 where nothing could be asked; 3 where the answers are too few, or too noisy, to decide.
+not, or where --context finds the first token dropped; 2 where no answer could be compared, or an error ended the
+program; 3 where the answers are too few, or too noisy, to decide.
 """
 
 import argparse
@@ -51,12 +53,14 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("engine", nargs="?", help="address of a server, or a JSON file of answers")
-    parser.add_argument("--model", metavar="NAME", help="by which the server knows the model, if it asks for one")
-    parser.add_argument("--key", help="if the server asks for one (default: the variable OPENAI_API_KEY)")
+    parser.add_argument("--model", metavar="NAME", help="its name in the server, if that asks for one")
+    parser.add_argument("--key", help="the key, if the server asks for one (default: the variable OPENAI_API_KEY)")
     parser.add_argument("--prompts", type=Path, metavar="FILE", help="write the prompts into this file, and stop")
     parser.add_argument("--weights", type=Path, metavar="GGUF", help="compute the table of this model")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="keep it there; or, without --weights, read it")
-    parser.add_argument("--context", type=int, metavar="N", help="also ask what it drops when N tokens are full")
+    parser.add_argument(
+        "--table", type=Path, metavar="FILE", help="where the table is kept; without --weights it is read"
+    )
+    parser.add_argument("--context", type=int, metavar="N", help="also try what it drops when its N tokens are full")
     given = parser.parse_args(arguments)
     if not given.engine and not given.prompts and not (given.weights and given.table):
         parser.error("an engine is needed: an address such as http://localhost:8080, or a file of answers")

@@ -9,12 +9,12 @@ from lab.doctor.table import RIGHT, Table, causes
 
 WIDTH = 76  # in letters
 NEVER = (
-    "Nor would a shift of all positions, which changes nothing, what happens beyond the longest prompt, or, it may be, "
-    "a mistake in one head or in the slowest pair alone."
+    "These prompts cannot show a shift of all positions, which changes nothing, nor what happens beyond the longest of "
+    "them. They may not show a mistake in one head or in the slowest pair alone."
 )
 OTHERS = (
-    "It may be a mistake that is not in the table, or two at once, or numbers that are no log-probabilities of this "
-    "model: of another one than {}, or behind a temperature."
+    "It may be a mistake that is not in the table, or two at once. Or the numbers are no log-probabilities of {}, but "
+    "of another model, or were taken after a temperature."
 )
 
 
@@ -83,7 +83,8 @@ def found(seen: Diagnosis) -> list[str]:
         said = [f"Found one of these, which the answers do not tell apart: {'; '.join(seen.standing)}.", *why]
     for row in dict.fromkeys((RIGHT, rival)):
         nearer, farther = seen.votes(first, row)
-        said.append(f"Prompts that are nearer to it than to {named(row)}: {nearer}; farther: {farther}.")
+        other = "the right model" if row == RIGHT else row
+        said.append(f"{nearer} prompts are nearer to {first} than to {other}, and {farther} are farther.")
     return said
 
 
@@ -91,7 +92,11 @@ def unknown(seen: Diagnosis) -> list[str]:
     """No row explains the answers, and rounding does not either."""
     nearest = next(iter(seen.level))
     said = f"Nearest is {named(nearest)}, at {seen.level[nearest]:.2f} nats, where rounding leaves {seen.usual:.2f}"
-    said += ", and what it leaves grows." if seen.grows[nearest] else "."
+    said += (
+        ", and what it leaves grows, with the length or from the first token to the second."
+        if seen.grows[nearest]
+        else "."
+    )
     return ["Something is wrong that this program does not know.", said, OTHERS.format(seen.table.model)]
 
 
@@ -102,9 +107,9 @@ def undecided(seen: Diagnosis) -> list[str]:
         if RIGHT in seen.standing:
             return [fits, "They are too few to tell them apart."]
         left = "what it leaves grows" if seen.grows[RIGHT] else "it leaves more than rounding does"
-        return [fits, f"Nothing wrong is not much farther, but {left}. More prompts may decide."]
+        return [fits, f"The right model is not much farther, but {left}. More prompts may decide."]
     return [
-        "Not decided: no mistake of the table explains the answers, and rounding may.",
+        "Not decided: no mistake of the table explains the answers, but rounding may.",
         f"They are {seen.level[RIGHT]:.2f} nats from nothing wrong: more than usual rounding leaves, no more than "
         "rounding to four bits does. Ask again with the file that the table was made from, and a cache of eight bits "
         "or more.",
@@ -128,7 +133,8 @@ def how_often_wrong_of_own(table: Table) -> str:
     found = trials.of_own(table)
     return (
         f"How often it errs with this model, in engines that were simulated with noise of {found['noise']} nats: of "
-        f"{found['healthy']} healthy ones {found['accused']} were accused; of {found['mistaken']} with a mistake "
-        f"{found['named']} were named, {found['missed']} missed and {found['misnamed']} called another. No real engine "
-        "was recorded: the limits are those of SmolLM2's engines, and wider if this model leaves more in bfloat16."
+        f"{found['healthy']} healthy ones {found['accused']} were accused; of {found['mistaken']} with a mistake it "
+        f"was named, alone or among others, in {found['named']}, missed in {found['missed']}, and called another in "
+        f"{found['misnamed']}. No real engine was recorded with this model: the limits are those of SmolLM2's "
+        "engines, or wider, if this model leaves more in bfloat16 than SmolLM2 does."
     )

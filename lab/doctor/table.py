@@ -64,20 +64,21 @@ def families(base: float = BASE, *, scaled: bool = False, warm: bool = False) ->
             "no rotation",
             ("queries alone rotated",),
             "Queries meet keys that are not turned. Keys may be cached before the rotation and never turned "
-            "afterwards; or the turned ones are stored, and those of the prompt are used as they were before.",
+            "afterwards; or turned keys may be stored, while the prompt itself is read with unturned ones.",
         ),
         Family("the sense", ("turned backwards",), "The sine has the wrong sign for queries and keys."),
         Family(
             "a base",
             tuple(f"base {other:,}" for other in sorted(bases)),
-            f"The base of this model is {base:,.10g}. Another one may be a default, where it was not "
-            "read from the file, or that of another model. It may also be a base near the one that is named.",
+            f"The base of this model is {base:,.10g}. The engine's may be a default, taken because "
+            "that of the file was not read, or that of another model. It may also be a base near the one "
+            "that is named.",
         ),
         Family(
             "positions divided",
             ("positions divided by 2", "positions divided by 4"),
             "Positions may be divided by this factor or one near it: linear scaling that the file does not ask for, or "
-            "asks for once.",
+            "that is applied once more than it asks.",
         ),
         Family(
             "positions multiplied",
@@ -93,7 +94,7 @@ def families(base: float = BASE, *, scaled: bool = False, warm: bool = False) ->
         Family(
             "the scaling",
             ("its attention factor left out", "its attention factor squared"),
-            "The speeds are right, and the tables are not multiplied by the attention factor once.",
+            "The speeds are right, but the tables are multiplied by the attention factor twice, or not at all.",
             scaled=True,
             warm=True,
         ),
@@ -112,7 +113,7 @@ def families(base: float = BASE, *, scaled: bool = False, warm: bool = False) ->
         Family(
             "YaRN",
             ("YaRN by 4 with its attention factor squared",),
-            "YaRN was added, and its attention factor twice; the file has no scaling.",
+            "YaRN was added, and its attention factor was applied twice; the file has no scaling.",
             scaled=False,
         ),
         Family(
@@ -137,7 +138,7 @@ def families(base: float = BASE, *, scaled: bool = False, warm: bool = False) ->
         Family(
             "a share of the head",
             ("the slow half not turned",),
-            "The faster half of the pairs turns with the right speeds, the slower half does not.",
+            "The faster half of the pairs turns with the right speeds; the slower half is not turned at all.",
         ),
         Family(
             "some layers",
@@ -156,7 +157,8 @@ def families(base: float = BASE, *, scaled: bool = False, warm: bool = False) ->
         Family(
             "the token behind the prompt",
             ("one place too late", "eight places too late"),
-            "The first token behind the prompt stands too late. The length may be counted twice, or padding with it.",
+            "The first token behind the prompt stands too late. One token may be counted twice, or padding may "
+            "be counted with the prompt.",
         ),
         Family(
             "the token behind the prompt",
@@ -193,11 +195,11 @@ def families(base: float = BASE, *, scaled: bool = False, warm: bool = False) ->
             ("eight padding tokens read in front",),
             "Padding may be no longer masked, or never have been.",
         ),
-        Family("a window", ("a window of 512",), "A sliding window in all layers; this model has none."),
+        Family("a window", ("a window of 512",), "All layers have a sliding window; this model has none."),
         Family(
             "a window",
             ("a window of 512 and the first token",),
-            "A sliding window that keeps the first token; this model has none.",
+            "All layers have a sliding window that keeps the first token; this model has none.",
         ),
     ]
     return [family for family in found if family.scaled in (None, scaled) and (warm or not family.warm)]

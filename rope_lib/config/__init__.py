@@ -82,7 +82,7 @@ def rotation_from_config(
 
     What the file leaves out is what the class of its model_type takes. Of a model_type that is not recorded the base,
     the head and the share must be given; which layers turn is then not known. Without a model_type there is no class:
-    the base is 10000, a head the width over the heads, and all of it turns.
+    the base is 10000 (but rope_parameters must give one), a head is the width over the heads, and all of it turns.
 
     It is an error if entries contradict each other, or the class of the model: if the class does not read a key whose
     value would change something. It is an error, too, if a key may by its words change the frequencies and is not known
@@ -111,7 +111,7 @@ def rotation_from_config(
         turn:       128 of 128 dimensions of a head, 64 pairs
         base:       1,000,000
         scaling:    none
-        lengths:    model not said, trained not said
+        lengths:    model not said, trained not needed
         layout:     not said
         layers:     all
         read:       rope_theta

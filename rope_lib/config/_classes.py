@@ -24,7 +24,7 @@ SOURCE: str = _stored["source"]
 #   turn      which kinds of layers turn, or which of eight layers; and the same for a file without a window
 RECORDS: dict[str, Record | None] = {name: row["record"] for row in _stored["rows"] for name in row["classes"]}
 
-FILE_ALONE = "Without model_type the file alone counts, and must say what is then missing"
+FILE_ALONE = "If you take out model_type, the file alone counts, and must say what the class would have added"
 
 
 def model_of(file: dict) -> str:

@@ -65,14 +65,17 @@ def _nested(file: dict, block: dict, nested: dict[str, dict], record: Record) ->
     for kind, entry in nested.items():
         read = [key for key in (*SHARES, "rotary_dim") if key in file and kind in record["reads"].get(key, ())]
         if not (read or {*SHARES} & {*entry}) and usual[kind].get("partial_rotary_factor", 1.0) != 1.0:
-            raise ValueError(f"the entry of {kind} has no partial_rotary_factor: does the whole head turn?")
+            raise ValueError(
+                f"the entry of {kind} has no partial_rotary_factor; give it, as 1.0 if the whole head turns"
+            )
         if not {*BASES, *LOCAL_BASES} & {*file, *entry}:
-            raise ValueError(f"config has no rope_theta for {kind}: do these layers rotate?")
+            raise ValueError(f"config has no rope_theta for {kind}; give it, if these layers rotate")
         factor = record.get("attention_factor", {}).get(kind)
         if factor is not None and rope_type_of(entry) == "yarn" and "attention_factor" not in entry:
             raise ValueError(
-                f"the entry of {kind} has no attention_factor. From one block for all layers the class of "
-                f"{model_of(file)} takes {factor}, and from such entries YaRN's own ({SOURCE}): which is meant?"
+                f"the entry of {kind} has no attention_factor. With one block for all layers the class of "
+                f"{model_of(file)} takes {factor}, with an entry for each kind YaRN's own ({SOURCE}): which is "
+                "meant? Give the number"
             )
     kept = {kind: {key: usual[kind][key] for key in SHARES if key in usual[kind]} for kind in nested}
     return {kind: (kept[kind], entry) for kind, entry in nested.items()}
@@ -97,10 +100,10 @@ def checked_type(entry: dict) -> str:
     if missing := set(required) - set(entry):
         raise ValueError(f"{subject}; missing beside it: {sorted(missing)}")
     if unknown := sorted(map(str, set(entry) - {*BESIDE_ANY, *required, *optional})):
-        told = ". (Hunyuan's alpha multiplies the base by alpha^(d/(d-2)), d = rotary_dim)" * ("alpha" in unknown)
+        told = " (Hunyuan's alpha multiplies the base by alpha^(d/(d-2)), where d is rotary_dim)" * ("alpha" in unknown)
         keys = ", ".join(map(repr, unknown))
         raise ValueError(
-            f"{subject}; not known here: {unknown}{told}. If neither frequencies nor factor depend on them: "
-            f"ignore=({keys}{',' * (len(unknown) == 1)})"
+            f"{subject}; not known here: {unknown}{told}. If neither the frequencies nor the attention factor depend "
+            f"on them: ignore=({keys}{',' * (len(unknown) == 1)})"
         )
     return kind

@@ -66,7 +66,7 @@ def rotations_of(config: Mapping[str, Any], ignore: Iterable[str] = ()) -> dict[
     check_types(file)
     if said := [key for key in nulls if key in record.get("nulls", ())]:
         raise ValueError(
-            f"{said[0]} is null, and the class of {model_of(file)} makes something else of that than of a missing key "
+            f"{said[0]} is null, and the class of {model_of(file)} treats that differently from a missing key "
             f"({SOURCE}): which is meant? Give the number"
         )
     entries = entries_for(file, block, record)
@@ -137,7 +137,10 @@ def _rotation(
         inner = one_of(own, *names) if inside else None
         outer = beside(names) if inner is None or not kind or names is LONGEST else None
         if None not in (inner, outer) and inner != outer:
-            raise ValueError(f"{names[0]} is {inner} and {outer}; take out the one not meant")
+            raise ValueError(
+                f"{names[0]} is {inner} in rope_parameters (or rope_scaling) and {outer} beside it; take out the one "
+                "not meant"
+            )
         return next((value for value in (inner, outer) if value is not None), default)
 
     alpha = own.get("alpha") if rope_type_of(own) == "dynamic" and counts("alpha in the block") else None
@@ -223,9 +226,9 @@ def _refuse_what_is_not_read(
     for (key, value), takes in problems.items():
         if key in HEAD_DIMS and len(takes) < len(found):  # it is the head of some layers
             continue
-        verb = "fails on it" if key in record.get("fails", ()) else "does not read it"
+        verb = "fails on it; without it it" if key in record.get("fails", ()) else "does not read it: it"
         told.append(
-            f"{key} is {value}, and the class of {model_of(file)} {verb}: it takes {' and '.join(dict.fromkeys(takes))}"
+            f"{key} is {value}, and the class of {model_of(file)} {verb} takes {' and '.join(dict.fromkeys(takes))}"
         )
         ignored.append(repr(key.split()[0]))
     if told:

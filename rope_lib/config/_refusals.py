@@ -56,7 +56,9 @@ def refuse_without_rotation(config: dict) -> None:
     if file.get("qk_rope_head_dim") == 0:
         raise ValueError("config has qk_rope_head_dim: 0; it is of a model without rotation")
     if model_type == "granitemoehybrid" and code is None:
-        raise ValueError("config has no position_embedding_type: of granitemoehybrid only those rotate that say 'rope'")
+        raise ValueError(
+            "config has no position_embedding_type: a granitemoehybrid model rotates only where that is 'rope'"
+        )
     rotary = code is None or not ROTARY_WORDS.isdisjoint(re.split("[^a-z]", str(code).lower()))
     if not rotary and not (code == "absolute" and (has_base or BLOCKS[0] in file)):
         raise ValueError(f"config has position_embedding_type {code!r}; it is of a model without rotation")
@@ -110,7 +112,9 @@ def refuse_parts(file: dict) -> None:
         raise TypeError(f"{name} is {block!r:.60}; it must be a dict, such as {{'rope_type': 'yarn', ...}}")
     for name in BLOCKS:
         if isinstance(given(block or {}).get(name), Mapping):
-            raise ValueError(f"rope_scaling holds {name}; take out one of the two dictionaries")
+            raise ValueError(
+                f"rope_parameters or rope_scaling holds another {name}; take out one of the two dictionaries"
+            )
     names = {*BLOCKS, *BASES, *HEAD_DIMS, *WIDTHS, *HEADS, LONGEST[0]}
     for name in PARTS:
         part = file.get(name)
@@ -156,11 +160,11 @@ def refuse_keys(file: dict, block: dict, record: Record, missing: list[str]) -> 
         )
     if kinds and file["model_type"] not in RECORDS:
         told = "; ".join(f"{key} has {', '.join(sorted(found))}" for key, found in kinds.items())
-        problems.append(f"its layers differ ({told}), and whether all turn alike is not known of {model}")
-        advice.append(f"If they do, ignore={tuple(sorted({*strange, *kinds}))} says so")
+        problems.append(f"the layers differ ({told}), and whether all turn alike is not known of {model}")
+        advice.append(f"If all layers turn alike, ignore={tuple(sorted({*strange, *kinds}))} says so")
     if missing:
-        of_class = f", and what models of {model} take is not known here" if "model_type" in file else ""
-        of_class += " (the share is 1.0 where the whole head turns)" * ("partial_rotary_factor" in missing)
+        of_class = f", and what {model} takes by default is not known here" if "model_type" in file else ""
+        of_class += " (partial_rotary_factor is 1.0 where the whole head turns)" * ("partial_rotary_factor" in missing)
         problems.append(f"config has no {', no '.join(missing)}{of_class}")
         advice.insert(0, "Add what is missing, as the model's own code has it")
     advice.append("If the model does not rotate, it has no frequencies")

@@ -33,7 +33,10 @@ def sizes_of(
         head_dim = _head_dim(file, record, kind, beside) if "head_dim" in record or {*HEAD_DIMS} & {*file} else own
         stated = {*SHARES} & {*file} and share != 1
         if (stated or file.get("model_type") in RECORDS) and int(head_dim * share) != own:
-            raise ValueError(f"qk_rope_head_dim is {own}, but head_dim {head_dim} and partial_rotary_factor {share}")
+            raise ValueError(
+                f"qk_rope_head_dim is {own}, but head_dim {head_dim} and partial_rotary_factor {share}; it must be "
+                "their product"
+            )
         return max(head_dim, own + file.get("qk_nope_head_dim", 0)), own
     head_dim = _head_dim(file, record, kind, beside)
     from_head, stated = int(head_dim * share), beside(["rotary_dim"])
@@ -45,7 +48,11 @@ def sizes_of(
         )
     contradicts = stated not in (None, from_head) and (share != 1 or {*SHARES} & {*file})
     if rotary_dim > head_dim or contradicts:
-        raise ValueError(f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}")
+        needed = "their product" if contradicts else "no larger than head_dim"
+        raise ValueError(
+            f"rotary_dim is {rotary_dim}, but head_dim {head_dim} and partial_rotary_factor {share}; it must be "
+            f"{needed}"
+        )
     return head_dim, rotary_dim
 
 
@@ -132,7 +139,7 @@ def layers_that_turn(file: dict, record: Record, base: float) -> str:
     if isinstance(marks, list | tuple) and marks:
         return f"{sum(map(bool, marks))} of {len(marks)}, those that are not 0 in no_rope_layers"
     if isinstance(every, int) and every > 1:
-        return f"all but each {_ordinal(every)}, by no_rope_layer_interval"
+        return f"all but every {_ordinal(every)}, by no_rope_layer_interval"
     if file.get("model_type") not in RECORDS:
         return f"not known: {model_of(file)} is not recorded" if "model_type" in file else "not said"
     seen = record.get("turn")
@@ -144,7 +151,7 @@ def layers_that_turn(file: dict, record: Record, base: float) -> str:
         still = sorted({*range(8)} - {*seen["of eight"]})
         every = still[0] + 1
         if still == [*range(every - 1, 8, every)]:
-            return f"all but each {_ordinal(every)}"
+            return f"all but every {_ordinal(every)}"
         return f"of eight layers those numbered {', '.join(map(str, seen['of eight']))}, counted from 0"
     turn = ", ".join(one for one, turns in seen["kinds"].items() if turns)
     still = ", ".join(one for one, turns in seen["kinds"].items() if not turns)

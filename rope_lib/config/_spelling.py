@@ -60,15 +60,15 @@ NAMES = {  # whole keys
 ELSEWHERE = {  # names in the files of other programs: what the same thing is called here
     "rope_max_wavelength": "rope_theta",  # Keras
     "rope_frequency_adjustment_factor": "factor of a llama3 block",
-    "rope_low_freq_factor": "its low_freq_factor",
-    "rope_high_freq_factor": "its high_freq_factor",
-    "rope_pretraining_sequence_length": "its original_max_position_embeddings",
+    "rope_low_freq_factor": "low_freq_factor of a llama3 block",
+    "rope_high_freq_factor": "high_freq_factor of a llama3 block",
+    "rope_pretraining_sequence_length": "original_max_position_embeddings of a llama3 block",
     "rope_base": "rope_theta",  # LitGPT, torchtune
     "rotary_percentage": "partial_rotary_factor",
     "rope_condense_ratio": "factor of a linear block",
     "rope_adjustments": "rope_scaling, without its type",
     "head_size": "head_dim",
-    "yarn": "rope_scaling of type yarn, its beta beta_fast and its alpha beta_slow",  # Mistral's params.json
+    "yarn": "rope_scaling of type yarn, with beta as beta_fast and alpha as beta_slow",  # Mistral's params.json
     "rope_ratio": "a number by which 10000 is multiplied to give rope_theta",  # ChatGLM
     "partial_rotary_factors": "partial_rotary_factor, one for each layer",  # Step
     "axes_dims_rope": "rotary dimensions of each coordinate of a place: sectioned_cos_sin takes half of each",  # FLUX

@@ -31,7 +31,8 @@ class RotaryConfig:
         model_type: the class; None where the file names none.
         layer_type: the kind of layers; None where all are alike.
         read: the keys of the file that were used.
-        set_aside: the keys that speak of the rotation and change no frequency of these layers.
+        set_aside: the keys that speak of the rotation and change no frequency of these layers, and those that
+            were ignored on request.
 
     Example:
         >>> RotaryConfig(head_dim=128, rotary_dim=64, base=500000.0).factor
@@ -112,7 +113,7 @@ class RotaryConfig:
             "turn": f"{self.rotary_dim} of {self.head_dim} dimensions of a head, {self.rotary_dim // 2} pairs",
             "base": f"{self.base:,.10g}",
             "scaling": "none" if self.rope_type == "default" else f"{self.rope_type} {self._shown_numbers()}",
-            "lengths": f"model {_tokens(self.longest)}, trained {_tokens(self.trained)}",
+            "lengths": f"model {_tokens(self.longest)}, trained {_tokens(self.trained, 'not needed')}",
             "layout": {None: "not said", True: "interleaved", False: "half-split"}[self.interleaved],
             "layers": self.layers,
             "read": ", ".join(self.read) or "nothing",
@@ -125,8 +126,8 @@ class RotaryConfig:
         return ", ".join(shown)
 
 
-def _tokens(length: int | None) -> str:
-    return "not said" if length is None else f"{length:,}"
+def _tokens(length: int | None, none: str = "not said") -> str:
+    return none if length is None else f"{length:,}"
 
 
 def _short(value: Any) -> str:

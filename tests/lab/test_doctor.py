@@ -198,7 +198,7 @@ def test_another_model_is_not_known():
     ]
     said = words(said_of(answers))
     assert "Something is wrong that this program does not know. Nearest is " in said
-    assert "another one than SmolLM2-135M-Instruct" in said
+    assert "the numbers are no log-probabilities of SmolLM2-135M-Instruct" in said
 
 
 def test_a_fault_that_is_in_no_table():
@@ -248,7 +248,7 @@ def test_the_status(monkeypatch, capsys):
     for status, answers in cases.items():
         monkeypatch.setattr(program, "ask_all", lambda address, table, answers=answers: (answers, {}))
         assert program.main(["http://localhost:8080"]) == status
-    assert "Not decided: no mistake of the table explains the answers, and rounding may." in capsys.readouterr().out
+    assert "Not decided: no mistake of the table explains the answers, but rounding may." in capsys.readouterr().out
 
 
 def test_the_page_shows_what_the_doctor_says():

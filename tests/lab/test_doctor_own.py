@@ -9,7 +9,7 @@ import torch
 
 from lab.doctor import own
 from lab.doctor.__main__ import main
-from lab.doctor.judge import Limits, Verdict, diagnose
+from lab.doctor.judge import Limits, Verdict, diagnose, distances, mean_of, tried
 from lab.doctor.mistakes import mistakes, said
 from lab.doctor.report import report
 from lab.doctor.table import BASE, CAUSES, RIGHT, Table, causes, families
@@ -102,8 +102,12 @@ def test_sizes_come_from_the_file(file):
 
 
 def test_scaling_comes_from_the_file(tmp_path):
+    q, k, m = torch.randn(1, HEADS, 8, HEAD_DIM), torch.randn(1, KV_HEADS, 8, HEAD_DIM), torch.arange(8)
+
     def read(**more):
         model = PublishedModel(written(tmp_path / "scaled.gguf", **more), device="cpu")
+        for x, plain in zip(model.rotation(m)(0, q, k), model.rotation(m, factor=1.0)(0, q, k), strict=True):
+            torch.testing.assert_close(x, model.factor * plain)
         return model.inv_freq.double(), model.factor, model.scaled
 
     options = {"base": 20_000.0, "factor": 4.0}
@@ -202,8 +206,12 @@ def test_a_base_in_the_file_alone(file, table, tmp_path):
 
 
 def test_what_rounding_leaves_is_measured_with_the_model(table):
-    limits = Limits.of(table)
-    assert limits.usual.mean >= Limits.stored().usual.mean
+    limits, stored = Limits.of(table), Limits.stored()
+    said = np.where(table.tokens >= 0, table.rounded, np.nan)
+    scale = max(1, mean_of(distances(said, table.known[0]), (0, 1)) / tried()["bfloat16"])
+    assert 1 <= scale < 20
+    assert limits.usual.mean == pytest.approx(scale * stored.usual.mean)
+    assert limits.worst.spread == pytest.approx(scale * stored.worst.spread)
     found = of_own(table)
     assert (found["accused"], found["misnamed"]) == (0, 0)
     assert found["named"] > 0.8 * found["mistaken"]

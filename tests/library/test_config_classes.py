@@ -129,7 +129,7 @@ def test_layers_of_a_class_that_is_not_known_may_differ():
     file = SIZES | {"model_type": "of_tomorrow", "head_dim": 128, "partial_rotary_factor": 1.0}
     assert rotation_from_config(file).layers == "not known: model_type 'of_tomorrow' is not recorded"
     several = file | {"layer_types": ["full_attention", "sliding_attention"] * 4}
-    with pytest.raises(ValueError, match=r"its layers differ \(layer_types has full_attention, sliding_attention\)"):
+    with pytest.raises(ValueError, match=r"the layers differ \(layer_types has full_attention, sliding_attention\)"):
         rotation_from_config(several)
     assert rotation_from_config(several, ignore=("layer_types",)).base == 5e5
     mixed = file | {"layer_types": ["full_attention", "mamba"]}  # one kind that can turn
@@ -159,9 +159,9 @@ OF_GEMMA3 = {
                 "full_attention": {"rope_theta": 1e6},
                 "sliding_attention": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4,
                                       "max_position_embeddings": 8192}}},
-            "max_position_embeddings is 8192 and 4096; take out",
+            "max_position_embeddings is 8192 in .* and 4096 beside it; take out",
         ),
-        ({"head_dim": None}, "head_dim is null, and the class .* makes something else of that"),
+        ({"head_dim": None}, "head_dim is null, and the class .* treats that differently"),
         ({"model_type": "qwen3_next", "partial_rotary_factor": None}, "partial_rotary_factor is null, and the class"),
         (
             {"model_type": "dots3_note_text", "swa_rope_theta": 3e4, "rope_scaling": {"rope_type": "default"}},
@@ -411,8 +411,8 @@ def test_the_trained_length_of_llama_4_s_temperature_is_no_scaling():
         ("exaone4", {"sliding_window": None}, "all"),
         ("cohere2", {}, "sliding_attention; not full_attention"),
         ("llama", {}, "all"),
-        ("smollm3", {}, "all but each 4th"),
-        ("smollm3", {"no_rope_layer_interval": 2}, "all but each 2nd, by no_rope_layer_interval"),
+        ("smollm3", {}, "all but every 4th"),
+        ("smollm3", {"no_rope_layer_interval": 2}, "all but every 2nd, by no_rope_layer_interval"),
         ("qwen3", {"no_rope_layers": [1, 0]}, "all"),
         ("smollm3", {"no_rope_layers": [1, 1, 1, 0]}, "3 of 4, those that are not 0 in no_rope_layers"),
     ],
