@@ -11,7 +11,7 @@ import pytest
 from rope_lib import frequencies_from_config, inverse_frequencies, rotation_from_config, scaling
 from rope_lib.config._classes import RECORDS, SOURCE
 from tests.conftest import ROOT
-from tools.agreement import AGREE, DIFFER, FAILS, REFUSED, cases, table
+from tools.agreement import AGREE, DIFFER, FAILS, REFUSED, cases
 
 CASES = list(cases())
 
@@ -43,10 +43,6 @@ def test_what_transformers_writes_is_never_refused_for_a_key_that_is_not_known()
     written = [case for case in CASES if case.kind == "to_dict()"]
     assert len({case.model_type for case in written}) > 200
     assert [case for case in written if "not known here" in case.why] == []
-
-
-def test_the_table_of_agreement_stands_in_the_reference():
-    assert table() in (ROOT / "chapters" / "reference.md").read_text(encoding="utf-8")
 
 
 def test_one_version_of_transformers_is_named_everywhere():
