@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, log_softmax, rms_norm, silu
 
-from lab.vocabulary import text_of
+from lab.vocabulary import BYTES, text_of
 from rope_lib import apply_rotary_pos_emb, attention, cos_sin, default_device, inverse_frequencies
 from rope_lib.scaling import linear_scaling, yarn_attention_factor, yarn_scaling
 
@@ -97,9 +97,13 @@ class Sizes:
         if {own.get("rope.dimension_count", head_dim), own.get("attention.value_length", head_dim)} != {head_dim}:
             raise NotRead(f"of heads of {head_dim} not all turns, or their values have another size")
         scaling = {name.removeprefix("rope.scaling."): own[name] for name in SCALING if name in own}
-        kind = scaling.pop("type", "linear" if "factor" in scaling else "none")
-        if kind not in ("none", "linear", "yarn") or (kind != "none" and "factor" not in scaling):
+        kind = scaling.pop("type", "linear")
+        if kind == "linear" and not scaling.get("factor"):
+            kind = "none"
+        if kind not in ("none", "linear", "yarn") or (kind == "yarn" and not scaling.get("factor")):
             raise NotRead(f"its scaling is {kind!r}, with {scaling}; read are none, linear and yarn with a factor")
+        if kind != "yarn" and scaling.get("attn_factor", 1) != 1:
+            raise NotRead(f"its scaling is {kind!r}, with attn_factor {scaling['attn_factor']}: not known here")
         if kind == "yarn" and "original_context_length" not in scaling:
             raise NotRead("its scaling is yarn, and the length before it is not said")
         return cls(
@@ -147,7 +151,7 @@ class PublishedModel:
 
         reader, device = GGUFReader(path), device or default_device()
         fields = {name: field.contents() for name, field in reader.fields.items()}
-        sizes = Sizes.of(fields)
+        self.sizes = sizes = Sizes.of(fields)
         self.name = sizes.name
         self.layers, self.heads, self.kv_heads = sizes.layers, sizes.heads, sizes.kv_heads
         self.head_dim, self.base, self.epsilon = sizes.head_dim, sizes.base, sizes.epsilon
@@ -172,11 +176,10 @@ class PublishedModel:
             {part: weights[f"blk.{layer}.{part}"].to(device) for part in PARTS} for layer in range(self.layers)
         ]
         self.unscaled = inverse_frequencies(self.head_dim, base=self.base, device=device)
-        speeds, self.factor = sizes.speeds()
+        self.slower = weights.get("rope_freqs", torch.ones(()))  # Llama 3.1's scaling, pair by pair
         self.scaled = bool(sizes.scaling) or "rope_freqs" in weights
-        if "rope_freqs" in weights:  # Llama 3.1's scaling, pair by pair
-            speeds = speeds / weights["rope_freqs"].to(speeds)
-        self.inv_freq = speeds.to(self.unscaled)
+        self.factor = sizes.speeds()[1]
+        self.inv_freq = self.with_base(self.base)
         self.vocabulary: list[str] = fields["tokenizer.ggml.tokens"]
         self.spelling: str = fields["tokenizer.ggml.model"]
         # What prompts may be drawn from: plain tokens of the vocabulary; and the token that begins a text, if one does.
@@ -184,6 +187,11 @@ class PublishedModel:
         self.plain = torch.tensor([number for number, kind in enumerate(kinds) if kind == 1])
         begins = fields.get("tokenizer.ggml.add_bos_token", self.spelling == "llama")
         self.first = [fields["tokenizer.ggml.bos_token_id"]] if begins else []
+
+    def with_base(self, base: float) -> Tensor:
+        """(head_dim // 2,) its speeds, if the base were another one; the scaling stays."""
+        speeds, _ = replace(self.sizes, base=base).speeds()
+        return (speeds / self.slower.to(speeds)).to(self.unscaled)
 
     def rotation(
         self,
@@ -265,8 +273,8 @@ class PublishedModel:
     def text(self, tokens: list[int] | Tensor) -> str:
         """The words that these tokens are."""
         pieces = [self.vocabulary[int(token)] for token in tokens]
-        if self.spelling == "gpt2":
-            return text_of("".join(pieces))
+        if self.spelling == "gpt2":  # a token that was added may have letters that spell no byte
+            return text_of("".join(pieces)) if BYTES.keys() >= {*"".join(pieces)} else "".join(pieces)
         one_byte = [re.fullmatch("<0x([0-9A-F]{2})>", piece) for piece in pieces]  # as SentencePiece spells it
         parts = [
             bytes([int(byte[1], 16)]) if byte else piece.replace("▁", " ").encode()

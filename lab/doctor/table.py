@@ -3,7 +3,6 @@
 import io
 import json
 import pkgutil
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -263,10 +262,16 @@ class Table:
         Raises:
             ValueError: it is something else.
         """
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}; --weights makes a table")
         try:
-            return cls.read(path.read_bytes())
-        except (EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is no table that --weights has made ({type(error).__name__}: {error})") from error
+            table = cls.read(path.read_bytes())
+            whole = table.known.shape == (len(table.mistakes), *table.tokens.shape) and RIGHT in table.mistakes
+        except Exception as error:  # numpy, zipfile, zlib and json each have errors of their own
+            raise ValueError(f"{path} is no table that --weights has made") from error
+        if not whole or table.rounded is None or len(table.prompts) != len(table.tokens):
+            raise ValueError(f"{path} is no table that --weights has made")
+        return table
 
     def as_bytes(self) -> bytes:
         """The file, without its rows of NaN."""

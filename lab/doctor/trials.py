@@ -156,9 +156,13 @@ def parts_of_recorded(engines: Engines, table: Table, *, draws: int = 50) -> dic
     return found
 
 
-def of_own(table: Table, *, noise: float = 0.05, draws: int = 200) -> dict[str, float]:
-    """A short trial with another model's table: healthy engines, and each mistake in five, all prompts answered."""
+def of_own(table: Table, *, draws: int = 200) -> dict[str, float]:
+    """A short trial with another model's table: healthy engines, and each mistake in five, all prompts answered.
+
+    The noise is 0.05 nats, or as much more as the limit of usual rounding is wider.
+    """
     given, right = Limits.of(table), table.mistakes.index(RIGHT)
+    noise = round(0.05 * given.usual.mean / Limits.stored().usual.mean, 2)
     verdicts = counted([simulated(right, noise, "all", seed, table, given)[0] for seed in range(draws)])
     said = Counter(
         in_words(mistake, *simulated(row, noise, "all", seed, table, given)).split(":")[0]
