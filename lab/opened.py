@@ -19,7 +19,7 @@ from torch import Tensor
 
 import lab
 from lab import published_model
-from lab.published_model import Cache, PublishedModel, Rotate, window
+from lab.published_model import Cache, PublishedModel, Rotate, unturned, window
 from rope_lib import apply_rotary_emb, attention, cos_sin, inverse_frequencies
 from rope_lib.scaling import linear_scaling, ntk_by_parts_scaling, ntk_scaling, yarn_attention_factor, yarn_scaling
 
@@ -92,11 +92,6 @@ def for_each_head(k: Tensor) -> Tensor:
 
 
 # -- 1. Break it -------------------------------------------------------------------------------------------------------
-
-
-def unturned(layer: int, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """No rotation."""
-    return q, k
 
 
 def changes() -> dict[str, Callable[[Tensor], Rotate]]:

@@ -120,7 +120,7 @@ class Sizes:
 
     def speeds(self) -> tuple[Tensor, float]:
         """(head_dim // 2,) as published, and what the tables are multiplied by."""
-        sizes, factor = {"base": self.base, "device": "cpu"}, float(self.scaling.get("factor", 1))
+        factor = float(self.scaling.get("factor", 1))
         match self.scaling.get("type"):
             case "linear":
                 return linear_scaling(self.head_dim, base=self.base, factor=factor), 1.0
@@ -130,7 +130,7 @@ class Sizes:
                     self.head_dim, base=self.base, factor=factor, original_max_position_embeddings=length
                 )
                 return speeds, float(self.scaling.get("attn_factor", 1)) * yarn_attention_factor(factor)
-        return inverse_frequencies(self.head_dim, **sizes), 1.0
+        return inverse_frequencies(self.head_dim, base=self.base, device="cpu"), 1.0
 
 
 class PublishedModel:
@@ -286,6 +286,11 @@ class PublishedModel:
         """From now on weights, and what is computed of them, are rounded to eight bits, as many engines have them."""
         self.words, self.out, self.last_norm = (x.bfloat16() for x in (self.words, self.out, self.last_norm))
         self.blocks = [{part: x.bfloat16() for part, x in block.items()} for block in self.blocks]
+
+
+def unturned(layer: int, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """No rotation."""
+    return q, k
 
 
 def window(n: int, width: int, kept: int) -> Tensor:

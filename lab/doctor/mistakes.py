@@ -9,17 +9,12 @@ import torch
 from torch import Tensor
 
 from lab.doctor.table import READ, RIGHT, causes, families
-from lab.published_model import Cache, PublishedModel, Rotate, window
+from lab.published_model import Cache, PublishedModel, Rotate, unturned, window
 from rope_lib import interleaved_to_half_split, inverse_frequencies
 from rope_lib.scaling import ntk_scaling, yarn_attention_factor, yarn_scaling
 
 BEHIND = ("place", "spoil")  # what is said of the token behind the prompt alone; see `said`
 Turn = Callable[[Tensor], Rotate]
-
-
-def unturned(layer: int, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """No rotation."""
-    return q, k
 
 
 def every(step: int, own: Turn, other: Turn) -> Turn:
@@ -71,7 +66,7 @@ def mistakes(model: PublishedModel, padding: int) -> dict[str, dict]:
     slow_still = model.inv_freq.clone()
     slow_still[half:] = 0
     own_speeds = torch.cat(
-        (inverse_frequencies(dim // 2, base=base), torch.zeros(dim // 2 - half, dtype=torch.float64))
+        (inverse_frequencies(2 * half, base=base), torch.zeros(dim // 2 - half, dtype=torch.float64))
     )
     ways: dict[str, dict] = {
         RIGHT: {},

@@ -14,7 +14,7 @@ from lab.doctor.mistakes import mistakes, said
 from lab.doctor.report import report
 from lab.doctor.table import BASE, CAUSES, RIGHT, Table, causes, families
 from lab.doctor.trials import of_own
-from lab.published_model import PublishedModel, Sizes, weights_file
+from lab.published_model import PublishedModel, weights_file
 from rope_lib import inverse_frequencies
 from rope_lib.scaling import linear_scaling, yarn_attention_factor, yarn_scaling
 
@@ -283,7 +283,6 @@ def test_a_table_is_not_written_over(kept, file, capsys):
 
 def test_families_of_other_models():
     assert {*causes(families())} == {*CAUSES}
-    assert "base 416,700" not in CAUSES
     scaled = causes(families(500_000.0, scaled=True, warm=True))
     assert {"its scaling left out", "its attention factor left out", "base 1,000,000"} < {*scaled}
     assert not {"YaRN by 4", "NTK-aware by 4", "base 500,000"} & {*scaled}
@@ -297,4 +296,3 @@ def test_smollm2_has_the_sizes_that_its_chapter_says():
     assert (model.base, model.trained_to, model.factor, model.scaled) == (100_000.0, 8192, 1.0, False)
     assert model.out is model.words
     assert [part.shape for part in own.drawn(model)] == [(10, 64), (8, 384), (4, 1024)]
-    assert Sizes.__dataclass_params__.frozen
