@@ -7,7 +7,7 @@ from lab.doctor import trials
 from lab.doctor.judge import Diagnosis, Verdict, tried
 from lab.doctor.table import RIGHT, Table, causes
 
-WIDTH = 76  # in letters
+WIDTH = 70  # in letters: the page shows as many
 NEVER = (
     "These prompts cannot show a shift of all positions, which changes nothing, nor what happens beyond the longest of "
     "them. They may not show a mistake in one head or in the slowest pair alone."
@@ -38,12 +38,12 @@ def report(seen: Diagnosis | None) -> str:
     if seen.table.rounded is not None:
         lines.append(f"Compared with {seen.table.model}.")
     lines += ["", *rows(seen)]
-    lines += ["", *(part if part.startswith("  ") else fill(part, WIDTH) for part in say(seen))]
+    lines += ["", *(part if part.startswith("  ") else fill(part, WIDTH, break_on_hyphens=False) for part in say(seen))]
     if seen.refused and min(seen.refused) > max(seen.lengths):
         lines.append(
             f"Prompts of {min(seen.refused):,} tokens and more were not answered: nothing is said of such texts."
         )
-    return "\n".join([*lines, fill(how_often_wrong(seen.table), WIDTH)])
+    return "\n".join([*lines, fill(how_often_wrong(seen.table), WIDTH, break_on_hyphens=False)])
 
 
 def rows(seen: Diagnosis) -> list[str]:
@@ -51,10 +51,10 @@ def rows(seen: Diagnosis) -> list[str]:
     lengths = sorted({*seen.lengths})
     rest = [row for row in seen.level if row not in seen.standing]
     shown = dict.fromkeys([*seen.standing[:2], *rest[:1], RIGHT])
-    lines = ["".join(f"{length:7,}" for length in lengths) + "    all    tokens; nats from"]
+    lines = ["".join(f"{length:6,}" for length in lengths) + "   all   tokens; nats from"]
     for row in sorted(shown, key=[*seen.level].index):
         numbers = (*(seen.of_length(row, length) for length in lengths), seen.level[row])
-        lines.append("".join("      -" if isnan(x) else f"{x:7.2f}" for x in numbers) + f"    {named(row)}")
+        lines.append("".join("     -" if isnan(x) else f"{x:6.2f}" for x in numbers) + f"   {named(row)}")
     return [*lines, f"Rounding leaves {seen.usual:.2f} at most; to four bits, of weights or cache, {seen.worst:.2f}."]
 
 

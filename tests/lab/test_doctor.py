@@ -248,7 +248,9 @@ def test_the_status(monkeypatch, capsys):
     for status, answers in cases.items():
         monkeypatch.setattr(program, "ask_all", lambda address, table, answers=answers: (answers, {}))
         assert program.main(["http://localhost:8080"]) == status
-    assert "Not decided: no mistake of the table explains the answers, but rounding may." in capsys.readouterr().out
+    assert "Not decided: no mistake of the table explains the answers, but rounding may." in words(
+        capsys.readouterr().out
+    )
 
 
 def test_the_page_shows_what_the_doctor_says():
