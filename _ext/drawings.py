@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 FIGURES = Path(__file__).parent.parent / "figures" / "out"
@@ -64,10 +65,14 @@ def in_steps(line: str) -> str:
     return made
 
 
-def number_figures_of_chapters(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Figures are counted by chapter, "Fig. 4.3"; those of a page without a number have none."""
-    if not app.env.titles[page].get("secnumber"):
-        app.env.toc_fignumbers.pop(page, None)
+def number_figures_of_chapters(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Figures are counted by chapter, "Fig. 4.3"; those of a page without a number have none.
+
+    Each build counts them anew, before it writes the first page.
+    """
+    for page in [page for page in env.toc_fignumbers if not env.titles[page].get("secnumber")]:
+        del env.toc_fignumbers[page]
+    return []
 
 
 def depend_on_drawings(app: Sphinx, doctree: nodes.document) -> None:
@@ -81,4 +86,4 @@ def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.add_post_transform(InlineFigures)
     app.connect("doctree-read", depend_on_drawings)
-    app.connect("doctree-resolved", number_figures_of_chapters)
+    app.connect("env-get-updated", number_figures_of_chapters, priority=900)  # when Sphinx has counted

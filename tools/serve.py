@@ -1,6 +1,7 @@
 """Serve the built pages on this machine: python -m tools.serve 8000. Control and C end it."""
 
 import contextlib
+import os
 import socket
 import sys
 from functools import partial
@@ -23,12 +24,19 @@ class Pages(SimpleHTTPRequestHandler):
         """No line for each file that is asked for."""
 
 
+class Server(ThreadingHTTPServer):
+    """At a port that has just been left, too; on Windows the same setting would let two share one."""
+
+    allow_reuse_address = os.name != "nt"
+
+
 def free_port(text: str) -> int:
     """The number of a port on which nobody answers yet; else the program ends with a sentence."""
     if not text.isdecimal() or not 0 < int(text) < 2**16:
         sys.exit(f"Error: PORT is {text}; it must be a number from 1 to 65535, such as 8000")
     with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that has just been left is free
+        if Server.allow_reuse_address:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             tried.bind(("127.0.0.1", int(text)))
         except OSError as error:
@@ -40,7 +48,7 @@ def free_port(text: str) -> int:
 
 if __name__ == "__main__":
     port = free_port(sys.argv[1])
-    with ThreadingHTTPServer(("127.0.0.1", port), partial(Pages, directory=str(PAGES))) as server:
+    with Server(("127.0.0.1", port), partial(Pages, directory=str(PAGES))) as server:
         print(f"The book is on http://localhost:{port}. Control and C end it.", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()

@@ -3,7 +3,9 @@
 All that a build imports is there already, so that it takes about two seconds. Ended by Control and C.
 """
 
+import contextlib
 import multiprocessing
+import os
 import sys
 import time
 from pathlib import Path
@@ -22,6 +24,10 @@ WATCHED = (
     *("_ext/static", "_ext/templates", "_config.yml", "_toc.yml"),
 )
 
+# A server that has imported all of the above copies itself for each build; Windows has none, and imports it each time.
+METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+PROCESSES = multiprocessing.get_context(METHOD)
+
 
 def build() -> None:
     """What `make book` does, less the start of Python."""
@@ -29,23 +35,30 @@ def build() -> None:
     toc = str(ROOT / "_toc.yml")
     given = {"external_toc_path": toc, "latex_individualpages": False, "nitpicky": True}
     settings, _ = get_final_config(user_yaml=ROOT / "_config.yml", sourcedir=ROOT, cli_config=given)
-    with patch_docutils(str(ROOT)), docutils_namespace():
+    with patch_docutils(str(ROOT)), docutils_namespace(), contextlib.suppress(KeyboardInterrupt):
         trees = ROOT / "_build" / ".doctrees"
         Sphinx(ROOT, None, PAGES, trees, "html", settings, status=None, tags=["watch"]).build()
-    print(f"The pages are up to date ({time.perf_counter() - begin:.1f} s).", flush=True)
+        print(f"The pages are up to date ({time.perf_counter() - begin:.1f} s).", flush=True)
 
 
 def in_a_process_of_its_own() -> None:
     """Sphinx and its extensions count chapters and more in modules, and would go on counting."""
-    process = multiprocessing.get_context("fork").Process(target=build)
+    process = PROCESSES.Process(target=build)
     process.start()
     process.join()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The program."""
     port = free_port(sys.argv[1])
+    os.chdir(ROOT)  # what is watched are patterns, and the path of this folder may hold what would be taken for one
     in_a_process_of_its_own()
     server = Server()
     for pattern in WATCHED:
-        server.watch(str(ROOT / pattern), in_a_process_of_its_own)
+        server.watch(pattern, in_a_process_of_its_own)
     server.serve(port=port, root=str(PAGES))
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()

@@ -1,6 +1,7 @@
 """One style sheet for all pages, without the rules that none uses."""
 
 import pytest
+from sphinx.errors import ExtensionError
 
 from _ext import styles
 from tests.conftest import HTML
@@ -54,3 +55,25 @@ def test_most_of_the_themes_rules_are_used_by_no_page(html):
         ".highlight .c1",
     ):
         assert rule in sheet, rule
+
+
+def test_a_sheet_that_most_pages_would_miss_is_refused(tmp_path):
+    """As when no page was found: the build fails, and does not hand out pages without layout."""
+    sheets = [path for name in styles.THEIRS for path in sorted((HTML / "_static").glob(name))]
+    page = tmp_path / "page.html"
+    page.write_text("<p>No class.</p>", encoding="utf-8")
+    with pytest.raises(
+        ExtensionError, match=r"of \d+ bytes of style, 1 pages and scripts use \d+; it should be a fifth"
+    ):
+        styles.purged(sheets, [page])
+
+
+def test_paths_are_no_patterns(tmp_path):
+    """Parentheses, as browsers name a second copy; a backslash, which is in each path on Windows."""
+    folder = tmp_path / "book (1) [2] {3} a\\b"
+    folder.mkdir()
+    (folder / "page.html").write_text('<p class="used">Words.</p>', encoding="utf-8")
+    (folder / "sheet.css").write_text(".used { color: red }\n.unused { color: blue }\n", encoding="utf-8")
+    sheet = styles.purged([folder / "sheet.css"], [folder / "page.html"])
+    assert "used" in sheet
+    assert "unused" not in sheet
