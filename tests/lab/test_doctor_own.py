@@ -18,6 +18,8 @@ from lab.published_model import PublishedModel, weights_file
 from rope_lib import inverse_frequencies
 from rope_lib.scaling import linear_scaling, yarn_attention_factor, yarn_scaling
 
+pytestmark = pytest.mark.weights
+
 LAYERS, HEADS, KV_HEADS, HEAD_DIM, WORDS = 3, 4, 2, 32, 300
 WIDTH = HEADS * HEAD_DIM
 FIELDS = {

@@ -24,6 +24,8 @@ from lab.doctor.table import RIGHT, Table
 from lab.vocabulary import text_of
 from tests.lab.test_doctor import ENGINES, answers_of
 
+pytestmark = pytest.mark.weights
+
 TABLE = Table.stored()
 FIVE = {str(token): -2.0 - token for token in range(1, 6)}
 HEALTHY = ENGINES.runs["as it is"]

@@ -11,6 +11,8 @@ from lab.published_model import PublishedModel
 from rope_lib import apply_rotary_emb, apply_rotary_pos_emb, cos_sin, inverse_frequencies
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.weights
+
 PEERS = json.loads((ROOT / "tests" / "data" / "published_model.json").read_text(encoding="utf-8"))
 
 
