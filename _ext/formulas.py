@@ -1,7 +1,7 @@
 """Formulas: TeX in the chapters, MathML in the pages, set once when the book is built.
 
-Temml does it, one process of Node for the whole build: static/formulas.mjs says how. Also for slides and handout, which
-import this module: `mathml(tex)`.
+Temml does it, one process of Node for the whole build: static/formulas.mjs says how. Also for slides, handout
+and the pages for the wall: `mathml(tex)`, `with_formulas(html)`.
 """
 
 import functools
@@ -34,6 +34,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 """
 FORMULA, CLOSING = r'<span class="math" [^>]*>(?:(?!</span>).)*</span>', r"[.,;:!?)\]”’'%…–-]+"
 TOUCHED = re.compile(rf"[(\[“‘]+{FORMULA}(?:{CLOSING})?|{FORMULA}{CLOSING}", re.DOTALL)
+WRITTEN = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)  # in HTML: \(..\) and \[..\]
 TAG = re.compile(r"\s*\\tag\{(.*?)\}")
 
 
@@ -55,6 +56,18 @@ def mathml(tex: str, *, display: bool = False) -> str:
     if "error" in answer:
         raise ValueError(answer["error"])
     return answer["mathml"]
+
+
+def with_formulas(page: str, macros: dict[str, str] | None = None) -> str:
+    r"""HTML in which \(..\) and \[..\] became MathML; macros are words that stand for others, {"\\Q": "\\class{q}"}."""
+
+    def formula(match: re.Match) -> str:
+        tex = html.unescape(match[1] or match[2])
+        for macro, words in (macros or {}).items():
+            tex = re.sub(re.escape(macro) + r"(?![a-zA-Z])", lambda _, words=words: words, tex)
+        return mathml(tex, display=match[1] is None)
+
+    return WRITTEN.sub(formula, page)
 
 
 # -- In a page ---------------------------------------------------------------------------------------------------------

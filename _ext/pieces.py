@@ -14,7 +14,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
-FIRST = Path(__file__).parent.parent / "figures" / "out" / "first"
+FIGURES = Path(__file__).parent.parent / "figures"
+FIRST, SCRIPT = FIGURES / "out" / "first", FIGURES / "piece.js"
+REST = re.compile(r'<p class="rp-rest">.*?</p><div hidden class="rope-piece', re.DOTALL)  # a notebook before it is run
 SETS = re.compile(r"#piece-([\w-]+)/(.+)")
 PIECE = re.compile(r'class="rope-piece[^>]*? id="piece-([\w-]+)"')
 RIGHT = "margin:.3rem 0 0;font-size:.85rem;text-align:right"
@@ -27,6 +29,7 @@ PIECE_PAGE = """<!doctype html>
 </script>
 </head>
 <body><main><h1 class="name">{title}: {name}</h1>{piece}</main><a class="back" href="../{page}.html">{title}</a>
+<script src="../_static/piece.js"></script>
 <script>const first = document.querySelector(".rope-piece :is(input[type=range], input:checked)");
 if (matchMedia("(pointer: fine)").matches) first?.focus({{ preventScroll: true }});</script>
 </body></html>
@@ -61,7 +64,7 @@ def markup_of(name: str) -> str:
 
 
 class LinkPiecesAlone(SphinxPostTransform):
-    """Below each piece to play with, a link to the piece alone."""
+    """A piece is there before any script, which comes with the page; below it, a link to the piece alone."""
 
     default_priority = 300
     formats = ("html",)
@@ -69,10 +72,13 @@ class LinkPiecesAlone(SphinxPostTransform):
     def run(self, **kwargs) -> None:
         for raw in list(self.document.findall(nodes.raw)):
             if match := PIECE.search(raw.astext()):
+                piece = REST.sub('<div class="rope-piece', raw.astext())
+                raw[:] = [nodes.Text(piece)]
                 root = self.app.builder.get_relative_uri(self.env.docname, "index").removesuffix("index.html")
                 link = f'<p style="{RIGHT}"><a href="{root}pieces/{match[1]}.html">Full screen</a></p>'
                 raw.parent.insert(raw.parent.index(raw) + 1, nodes.raw("", link, format="html"))
-                self.env.metadata[self.env.docname].setdefault("pieces", {})[match[1]] = raw.astext()
+                self.env.metadata[self.env.docname].setdefault("pieces", {})[match[1]] = piece
+                self.env.metadata[self.env.docname].setdefault("scripts", []).append(SCRIPT.name)
 
 
 # -- Links that set a piece --------------------------------------------------------------------------------------------
@@ -140,6 +146,7 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect the parts."""
+    app.connect("config-inited", lambda app, config: config.html_static_path.append(str(SCRIPT)))
     app.add_post_transform(FirstPictures)
     app.add_post_transform(LinkPiecesAlone)
     app.add_transform(KeepSettingLinks)

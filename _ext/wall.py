@@ -1,15 +1,18 @@
 """For each chapter a page for the wall of a lecture room: its question and its piece, three sentences, and the votes.
 
-All of it is taken from the chapter's page, and the votes from lectures/questions.yaml.
+All of it is taken from the chapter as Sphinx writes it, and the votes from lectures/questions.yaml.
 """
 
 import re
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
+from _ext import questions
+from _ext.formulas import with_formulas
 from _ext.statements import full_title
-from lectures import pages, questions
 
 PAGE = """<!doctype html>
 <html lang="en" data-theme="light"><head><meta charset="utf-8">
@@ -19,6 +22,7 @@ PAGE = """<!doctype html>
 <script>try {{ var mode = localStorage.mode; }} catch {{}}
 document.documentElement.dataset.theme = /light|dark/.test(mode) ? mode
   : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";</script>
+<script src="../_static/piece.js" defer></script>
 </head>
 <body class="rb-wall"><main><h1>{title}</h1><p>{question}</p>
 <div>{piece}<section><h2>In three sentences</h2><ol>{sentences}</ol></section></div>
@@ -27,35 +31,50 @@ document.documentElement.dataset.theme = /light|dark/.test(mode) ? mode
 VOTE = "<section><h2>Vote</h2>{}</section>"
 
 
-def parts_of(chapter: str) -> tuple[str, str, list[str]]:
-    """The question below the title, the first piece, and the three sentences, from the HTML of a chapter."""
-    question = re.search(r"</h1>\s*<p>(.*?)</p>", chapter, re.DOTALL)[1]
-    piece = re.search(r'<div class="rope-piece.*?</script></div>', chapter, re.DOTALL)[0]
-    quote = re.search(r'<blockquote class="[^"]*rb-three[^"]*">(.*?)</blockquote>', chapter, re.DOTALL)[1]
-    text = re.sub(r"</?(?:div|p)>|<strong>In three sentences\.</strong>", "", quote).strip()
-    return question, piece, re.split(r"(?<=\.)\s+(?=[A-Z])", text)
+def parts_of(app: Sphinx, doctree: nodes.document, page: str) -> tuple[str, str, list[str]]:
+    """Of a chapter the question below the title, the first piece, and the three sentences, as HTML."""
+    title = next(iter(doctree.findall(nodes.title)))
+    question = next((node for node in title.parent if isinstance(node, nodes.paragraph)), None)
+    piece = next(iter(app.env.metadata[page].get("pieces", {}).values()), None)
+    quote = next((node for node in doctree.findall(nodes.block_quote) if "rb-three" in node["classes"]), None)
+    missing = {"question below the title": question, "piece": piece, 'quote "In three sentences."': quote}
+    if missing := [what for what, found in missing.items() if found is None]:
+        raise ExtensionError(f"{page}: no {', no '.join(missing)} for its page for the wall")
+    quote = quote[0].deepcopy()
+    quote.remove(quote.next_node(nodes.strong))
+    return inside(app, question), piece, re.split(r"(?<=\.)\s+(?=[A-Z])", inside(app, quote))
 
 
-def write_walls(app: Sphinx, exception: Exception | None) -> None:
+def inside(app: Sphinx, paragraph: nodes.paragraph) -> str:
+    """A paragraph as HTML, without its own element."""
+    return app.builder.render_partial(paragraph)["body"].strip().removeprefix("<p>").removesuffix("</p>").strip()
+
+
+def write_wall(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """wall/<chapter>.html, which works from disk as the other pages do."""
-    if exception is not None or app.builder.format != "html":
+    if app.builder.format != "html" or not Path(page).name[:2].isdigit():
         return
     folder = Path(app.outdir) / "wall"
     folder.mkdir(exist_ok=True)
-    for page in sorted(page for page in app.env.found_docs if Path(page).name[:2].isdigit()):
-        question, piece, sentences = parts_of((Path(app.outdir) / f"{page}.html").read_text(encoding="utf-8"))
-        votes = (vote.html() for vote in questions.questions() if vote.chapter == f"{Path(page).name}.ipynb")
-        text = PAGE.format(
-            page=page,
-            title=full_title(app.env, page),
-            question=question,
-            piece=piece,
-            sentences="".join(f"<li>{sentence}</li>" for sentence in sentences),
-            votes=pages.with_formulas("".join(map(VOTE.format, votes))),
-        )
-        (folder / f"{Path(page).name}.html").write_text(text, encoding="utf-8")
+    question, piece, sentences = parts_of(app, doctree, page)
+    votes = (vote.html() for vote in questions.questions() if vote.chapter == f"{Path(page).name}.ipynb")
+    text = PAGE.format(
+        page=page,
+        title=full_title(app.env, page),
+        question=question,
+        piece=piece,
+        sentences="".join(f"<li>{sentence}</li>" for sentence in sentences),
+        votes=with_formulas("".join(map(VOTE.format, votes))),
+    )
+    (folder / f"{Path(page).name}.html").write_text(text, encoding="utf-8")
+
+
+def depend_on_votes(app: Sphinx, doctree: nodes.document) -> None:
+    """A chapter is written again when the votes have changed."""
+    app.env.note_dependency(str(questions.FILE))
 
 
 def setup(app: Sphinx) -> None:
     """Connect the part."""
-    app.connect("build-finished", write_walls)
+    app.connect("doctree-read", depend_on_votes)
+    app.connect("doctree-resolved", write_wall)

@@ -5,6 +5,7 @@ that measures time (tag nbval-ignore-output) keeps its output; clear it to
 store a new one.
 """
 
+import re
 import sys
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ KERNELSPEC = {
 }
 KEPT = ("break", "corrects", "covers", "mystnb", "tags")
 DROPPED = ("jupyter", "execution", "collapsed", "editable", "slideshow")
+SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)
 HIDDEN = {  # what the pages fold, JupyterLab folds too
     "hide-input": {"source_hidden": True},
     "hide-cell": {"source_hidden": True, "outputs_hidden": True},
@@ -63,6 +65,12 @@ def run(path: Path) -> None:
         if measured.get(cell.id):
             cell.outputs = measured[cell.id]
         cell.metadata = canonical(cell.metadata)
+        for output in cell.get("outputs", []):
+            if "rope-piece" in (
+                page := output.get("data", {}).get("text/html", "")
+            ):
+                # its script comes with the page, or when the cell is run
+                output["data"]["text/html"] = SCRIPT.sub("", page)
         for numbered in (cell, *cell.get("outputs", [])):
             if (
                 "execution_count" in numbered

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import SCRIPT, SHARED, Piece, grip, minus, path
+from figures.interactive import SHARED, Piece, grip, in_a_notebook, minus, path
 from figures.palette import DARK, LIGHT
 from figures.style import KEY, OTHER, QUERY, SCORE, styled
 from figures.words import CAR, DISTANCE, HEAD_DIM, PAIR, RED, TURN, rotated
@@ -333,14 +333,14 @@ def piece() -> str:
         f'<div class="rh-sides">{sides}</div></div>'
         '<p class="rh-said" data-part="said"></p><p class="rp-heard" aria-live="polite"></p>'
     )
-    return f"{shared.filled(markup)}<script>{SCRIPT.replace('NAME', 'hero')}</script></div>\n"
+    return f"{shared.filled(markup)}</div>\n"
 
 
 class Screen:
     """The piece, as a cell shows it."""
 
     def _repr_html_(self) -> str:
-        return piece()
+        return in_a_notebook(piece(), *alts())
 
     def __repr__(self) -> str:
         return "<the first screen's piece>"

@@ -1,7 +1,9 @@
 """Pieces to play with: drawings, sliders, buttons, and one small script that all of them share, the first screen's too.
 
 All numbers are computed here, by the library; the script only looks them up. A piece shows its first state before any
-script runs, and needs nothing from outside.
+script runs, and needs nothing from outside. The book's pages bring the script themselves (_ext/pieces.py). In a
+notebook it comes with the cell's output, and is not stored there: until the cell is run, a sentence says what the piece
+shows.
 """
 
 import html
@@ -14,8 +16,8 @@ from figures.palette import DARK, LIGHT, MEANINGS
 
 QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK = (f"var(--rb-{letter})" for letter in MEANINGS)
 
-SCRIPT = "\n" + files("figures").joinpath("piece.js").read_text(encoding="utf-8")  # also from a zip
-SHARED = """.rp-heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+SHARED = """.rope-piece[hidden]{display:none!important}
+.rp-heard{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .rp-grip{stroke:transparent;stroke-width:44;stroke-linecap:round;vector-effect:non-scaling-stroke;pointer-events:stroke;
 cursor:grab;touch-action:none}
 .rp-grip:hover,.rp-held .rp-grip:active{stroke:color-mix(in srgb,currentColor 14%,transparent)}
@@ -133,12 +135,12 @@ class Piece:
         packed = html.escape(packed, quote=False).replace("'", "&#39;")
         play = f'<button type="button" data-slider="{self.play}" data-pace="{self.pace}" hidden>Play</button>'
         controls = "".join(map(self.control, range(len(self.sliders))))
-        return (
+        return in_a_notebook(
             f'<div class="rope-piece rp" id="piece-{self.name}" data-states=\'{packed}\'><style>{STYLE}</style>'
             f'<div class="rp-views" style="--tall:{sum(view.size[1] for view in self.views)}">{views}</div>'
             f'<p class="rp-said">{self.filled(self.said)}</p><p class="rp-heard" aria-live="polite"></p>'
-            f'<div class="rp-controls">{"" if self.play is None else play}{controls}</div>'
-            f"<script>{SCRIPT.replace('NAME', self.name)}</script></div>"
+            f'<div class="rp-controls">{"" if self.play is None else play}{controls}</div></div>',
+            *(view.alt for view in self.views),
         )
 
     def filled(self, markup: str) -> str:
@@ -188,6 +190,14 @@ class Piece:
             rows = [[self.states[key][part][name] for part, name in names] for key in keys]
             tables.append((on, names, rows))
         return tables
+
+
+def in_a_notebook(piece: str, *alts: str) -> str:
+    """A piece as a cell shows it: hidden behind what it shows in words, until the script has set it up."""
+    script = files("figures").joinpath("piece.js").read_text(encoding="utf-8")  # also from a zip
+    rest = html.escape(" ".join(["Run this cell, and its piece can be played with.", *alts]), quote=False)
+    piece = piece.replace('<div class="rope-piece', '<div hidden class="rope-piece', 1)
+    return f'<p class="rp-rest">{rest}</p>{piece}<script>\n{script}</script>'
 
 
 # -- Parts of drawings -------------------------------------------------------------------------------------------------

@@ -1,5 +1,9 @@
-(() => {
-  const piece = document.getElementById("piece-NAME");
+// Each piece of the page that is not set up yet.
+for (const piece of document.querySelectorAll(".rope-piece:not([data-live])")) {
+  const name = piece.id.replace("piece-", "");
+  piece.dataset.live = "";
+  if (piece.previousElementSibling?.matches(".rp-rest")) piece.previousElementSibling.remove();
+  piece.hidden = false;
   const {steps, tables} = JSON.parse(piece.dataset.states);
   const controls = [...piece.querySelectorAll("input[type=range],fieldset")];
   const [drawing, heard, button] = ["svg", "[aria-live]", "button"].map(name => piece.querySelector(name));
@@ -25,10 +29,10 @@
     const now = controls.map(at);
     for (const [on, columns, rows] of tables) {
       const row = rows[on.reduce((place, i) => place * steps[i].length + now[i], 0)];
-      columns.forEach(([part, name], i) => {
-        if (name === "text") nodes[part].textContent = row[i];
-        else if (name === "chain") nodes[part].setAttribute("d", chain(row[i]));
-        else nodes[part].setAttribute(name, row[i]);
+      columns.forEach(([part, attribute], i) => {
+        if (attribute === "text") nodes[part].textContent = row[i];
+        else if (attribute === "chain") nodes[part].setAttribute("d", chain(row[i]));
+        else nodes[part].setAttribute(attribute, row[i]);
       });
     }
     controls.forEach((control, i) => {
@@ -36,7 +40,7 @@
       control.setAttribute("aria-valuetext", steps[i][now[i]]);
       control.nextElementSibling.textContent = steps[i][now[i]];
     });
-    const alone = document.querySelector('a[href*="/NAME.html"]');  // in full screen it goes on from here
+    const alone = document.querySelector(`a[href*="/${name}.html"]`);  // in full screen it goes on from here
     if (alone) alone.hash = now;
     tell();
   };
@@ -134,5 +138,5 @@
     if (timer) button.click();
     set(detail);
   });
-  if (location.hash && location.pathname.endsWith("/NAME.html")) set(location.hash.slice(1));
-})();
+  if (location.hash && location.pathname.endsWith(`/${name}.html`)) set(location.hash.slice(1));
+}

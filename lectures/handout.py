@@ -9,8 +9,9 @@ import base64
 import re
 from pathlib import Path
 
+from _ext.formulas import with_formulas
 from lectures import questions
-from lectures.pages import address, math_style, with_formulas
+from lectures.pages import address, math_style
 from tools.chromium import chromium
 
 FOLDER = Path(__file__).parent

@@ -1,31 +1,15 @@
-"""What lectures need of a page that is a single file: its formulas set, and the font that shows them."""
+"""What lectures need of a page that is a single file: the font of its formulas, and the book's address."""
 
 import base64
-import html
 import re
 from pathlib import Path
 
 import yaml
 
 from _ext.fetched import STATIC
-from _ext.formulas import mathml
 from _ext.head import published
 
 CONFIG = Path(__file__).parent.parent / "_config.yml"
-
-FORMULA = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.DOTALL)
-
-
-def with_formulas(page: str, macros: dict[str, str] | None = None) -> str:
-    r"""HTML in which \(..\) and \[..\] became MathML; macros are words that stand for others, {"\\Q": "\\class{q}"}."""
-
-    def formula(match: re.Match) -> str:
-        tex = html.unescape(match[1] or match[2])
-        for macro, words in (macros or {}).items():
-            tex = re.sub(re.escape(macro) + r"(?![a-zA-Z])", lambda _, words=words: words, tex)
-        return mathml(tex, display=match[1] is None)
-
-    return FORMULA.sub(formula, page)
 
 
 def math_style() -> str:

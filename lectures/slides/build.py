@@ -17,10 +17,11 @@ import yaml
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from _ext.formulas import with_formulas
+from _ext.questions import questions
 from figures.palette import LIGHT
 from lectures.homework.build import carrying, with_solution, without_solution
-from lectures.pages import address, math_style, with_formulas
-from lectures.questions import questions
+from lectures.pages import address, math_style
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
@@ -146,7 +147,9 @@ def pieces(text: str) -> str:
         page = (PAGES / "pieces" / f"{name}.html").read_text(encoding="utf-8")
         style = (PAGES / "_static" / "piece_page.css").read_text(encoding="utf-8")
         page = re.sub(r'<link rel="icon".*?>|<a class="back".*?</a>', "", page)
+        script = (PAGES / "_static" / "piece.js").read_text(encoding="utf-8")
         page = re.sub(r'<link rel="stylesheet".*?>', lambda _, style=style: f"<style>{style}</style>", page)
+        page = page.replace('<script src="../_static/piece.js">', f"<script>{script}")
         found.append(f'<template data-name="{name}">{html.escape(page)}</template>\n')
     return "".join(found)
 

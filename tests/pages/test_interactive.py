@@ -9,10 +9,11 @@ from itertools import pairwise, product
 
 import pytest
 
+from _ext.pieces import REST
 from figures import hero
 from figures.decay import COLUMNS, LEFT, RADIUS, REACH, WIDE
 from figures.files import functions
-from figures.interactive import SCRIPT, chain, packed_chain
+from figures.interactive import chain, packed_chain
 from figures.layouts import VECTOR
 from rope_lib.theory import reference
 from tests import oracles
@@ -85,7 +86,7 @@ def test_first_state_is_drawn_before_any_script_runs(piece):
 def test_piece_is_small_and_needs_nothing_from_outside(piece):
     shown = piece._repr_html_()
     assert len(shown) < 100_000
-    assert len(SCRIPT) < 6_000
+    assert len(re.search(r"<script>(.*?)</script>", shown, re.DOTALL)[1]) < 10_000
     assert not re.search(r"https?://|src=|@import|url\(", shown)
     # Without it the arrow keys leave the control in JupyterLab.
     controls = [len(steps) if i in piece.buttons else 1 for i, (_, steps, _) in enumerate(piece.sliders)]
@@ -337,7 +338,7 @@ def test_it_reads_on_a_phone(piece, scheme, browser, tmp_path):
 def test_it_is_whole_without_a_script(piece, browser, tmp_path):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(page_of(piece, tmp_path))
+    page.set_content(REST.sub('<div class="rope-piece', piece._repr_html_()))  # as a page of the book has it
     assert page.locator("svg").count() == len(piece.views)
     assert page.locator(".rp-said").is_visible()
     assert not page.locator("button").is_visible()
@@ -345,6 +346,19 @@ def test_it_is_whole_without_a_script(piece, browser, tmp_path):
         if "text" in changes:
             assert page.locator(f'[data-part="{part}"]').text_content() == str(changes["text"])
     context.close()
+
+
+@pieces
+def test_in_a_notebook_a_sentence_stands_for_it_until_its_cell_is_run(piece, browser):
+    """Stored without its script, which a notebook that is not trusted would not run either."""
+    page = browser.new_page()
+    page.set_content(re.sub(r"<script>.*?</script>", "", piece._repr_html_(), flags=re.DOTALL))
+    words = " ".join(["Run this cell, and its piece can be played with.", *(view.alt for view in piece.views)])
+    assert page.locator("body").inner_text().strip() == words
+    page.set_content(piece._repr_html_())
+    assert page.locator(".rp-rest").count() == 0
+    assert page.locator(".rp-said").is_visible()
+    page.close()
 
 
 @playing

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lectures import questions
+from _ext import questions
 from tests.conftest import ROOT
 from tests.pages.conftest import PAGES, Visit
 

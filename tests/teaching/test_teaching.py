@@ -8,6 +8,7 @@ import pytest
 import torch
 from matplotlib import image
 
+from _ext.questions import Option, Question
 from figures.files import functions, png
 from lab.mistakes import HEADS, MISTAKES, seen_by
 from lectures import handout, questions
@@ -101,8 +102,8 @@ def test_moodle_reads_every_vote_as_it_is():
 
 def test_moodle_reads_signs_of_its_own_as_text(monkeypatch):
     text = r"$a \ne \{b\}$: a = b ~ c # d {e} \ `x: y` <b> & $1 < 2$"
-    options = [questions.Option(text, text, "True", right) for right in (True, False, False, False)]
-    vote = questions.Question(1, "signs", "01_x.ipynb", "Place", "cell", text, "", options)
+    options = [Option(text, text, "True", right) for right in (True, False, False, False)]
+    vote = Question(1, "signs", "01_x.ipynb", "Place", "cell", text, "", options)
     monkeypatch.setattr(questions, "questions", lambda: [vote])
     [(_, asked, found)] = read_as_moodle(questions.gift())
     expected = r"\(a \ne \{b\}\): a = b ~ c # d {e} \ <code>x: y</code> &lt;b&gt; &amp; \(1 &lt; 2\)"
