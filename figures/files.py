@@ -25,7 +25,6 @@ from figures.style import STYLE, narrow_form
 
 OUT = Path(__file__).parent / "out"
 ROOT = OUT.parent.parent
-DRAWN = OUT / "drawn.json"  # of each figure: what it was drawn from, and the picture that its chapter should show
 
 # Black becomes the colour of the text: on a page that of its theme, alone that of the reader's preference. The other
 # colours are variables: a dark page sets them; a light one leaves what stands behind the comma.
@@ -113,11 +112,6 @@ def picture(figure: Figure) -> bytes:
     return print_figure(figure, "png", bbox_inches="tight")
 
 
-def short_hash(content: bytes) -> str:
-    """Enough of a hash to tell two pictures apart."""
-    return hashlib.sha256(content).hexdigest()[:16]
-
-
 @functools.cache
 def program(module: str) -> dict[str, str]:
     """A module of `figures` or `lab`, and those that it imports from there, less comments and docstrings."""
@@ -144,13 +138,13 @@ def program(module: str) -> dict[str, str]:
 def origin(name: str) -> str:
     """What changes with the code that draws a figure, and with the results that it may show.
 
-    Not with rope_lib, which has tests of its own; the slow tests draw each figure again.
+    Not with rope_lib, which has tests of its own; where tests remember nothing, as in CI, each figure is drawn.
     """
     parts = program(functions("draw_")[name].__module__)
     data = [path for suffix in ("json", "npz") for path in sorted((ROOT / "lab").glob(f"*/*.{suffix}"))]
     text = "".join(parts[module] for module in sorted(parts)).encode()
     reads = any(module.startswith("lab.") for module in parts)
-    return short_hash(text + b"".join(path.read_bytes() for path in data if reads))
+    return hashlib.sha256(text + b"".join(path.read_bytes() for path in data if reads)).hexdigest()
 
 
 def pictures_in_chapters() -> dict[str, bytes]:
@@ -177,10 +171,6 @@ def write_pngs() -> None:
 def write_svgs(names: Sequence[str] = ()) -> None:
     """Those named; or all of them, and what the first page shows, into figures/out."""
     drawn = {f"{name}.svg": svg(figure) for name, figure in (all_figures(names) | narrow_figures(names)).items()}
-    known = json.loads(DRAWN.read_text(encoding="utf-8")) if names else {}
-    for name, figure in all_figures(names).items():  # drawn again: saving a figure moves its parts
-        known[name] = {"origin": origin(name), "picture": short_hash(picture(figure))}
-    DRAWN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     for name, text in drawn.items():
         (OUT / name).write_text(text, encoding="utf-8")
     if not names:

@@ -1,5 +1,7 @@
 """The plotted data against closed forms and the plain loops; the stored SVG files against a fresh drawing."""
 
+import functools
+import hashlib
 import json
 import math
 import re
@@ -30,7 +32,6 @@ from figures import files
 from figures.files import (
     COLOURS,
     DARK_PAGE,
-    DRAWN,
     OUT,
     all_figures,
     functions,
@@ -38,7 +39,6 @@ from figures.files import (
     origin,
     picture,
     pictures_in_chapters,
-    short_hash,
     svg,
 )  # fmt: skip
 from figures.layouts import VECTOR
@@ -541,27 +541,29 @@ def test_each_figure_is_stored_in_both_forms():
 # -- As they are stored ------------------------------------------------------------------------------------------------
 #
 # A figure is stored three times: wide and narrow as SVG for the pages, as PNG in its chapter for GitHub and JupyterLab.
-# All three are compared with a fresh drawing below, which is slow. So that a stale one is seen at once, `make figures`
-# writes down what each was drawn from and what its chapter should show.
-
-STORED = json.loads(DRAWN.read_text(encoding="utf-8"))
 
 
-def test_a_figure_whose_code_or_data_changed_was_drawn_again():
-    """Where it was not, the change may be one that does not show: it is drawn here, to see."""
-    assert set(STORED) == set(functions("draw_"))
-    changed = [name for name, entry in STORED.items() if entry["origin"] != origin(name)]
-    stale = (
-        [name for name, figure in all_figures(changed).items() if svg(figure) != stored_svg(name)] if changed else []
-    )
-    assert not stale, f"run `make figures NAME='{' '.join(f'draw_{name}' for name in stale)}'`, and their chapters anew"
+@pytest.fixture(scope="module")
+def shown():
+    return pictures_in_chapters()
 
 
-def test_chapters_show_the_figures_that_were_drawn_last():
-    shown = pictures_in_chapters()
-    assert set(STORED) - set(shown) == {"book_map"}  # it stands in a page that is no notebook
-    stale = [name for name, content in shown.items() if short_hash(content) != STORED[name]["picture"]]
-    assert not stale, f"run `make chapters` for those that show draw_{', draw_'.join(stale)}: their pictures are stale"
+@pytest.mark.parametrize("name", functions("draw_"))
+def test_all_three_forms_are_as_it_is_drawn_now(name, shown, cache):
+    """It is drawn if its code, its data or a form has changed since it was seen so here: pytest remembers."""
+    forms = [stored_svg(name).encode(), stored_svg(f"{name}.narrow").encode(), shown.get(name, b"")]
+    state = hashlib.sha256(b"\0".join([origin(name).encode(), *forms])).hexdigest()
+    if cache.get(f"figures/{name}", None) == state:
+        return
+    for form, figure in both_forms(name).items():
+        assert svg(figure) == stored_svg(form), f"{form}.svg is stale: run `make figures NAME=draw_{name}`"
+    again = picture(all_figures([name])[name])  # one that was saved has other places
+    assert shown.get(name, again) == again, f"the picture of draw_{name} in its chapter is stale: run `make chapters`"
+    cache.set(f"figures/{name}", state)
+
+
+def test_each_figure_stands_in_a_chapter(shown):
+    assert set(functions("draw_")) - set(shown) == {"book_map"}  # it stands in a page that is no notebook
 
 
 def test_a_change_is_seen_whether_of_code_colour_or_data(monkeypatch, tmp_path):
@@ -590,21 +592,15 @@ def stored_svg(name):
     return (OUT / f"{name}.svg").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module", params=sorted(functions("draw_")))
-def drawn(request):
-    """One figure in both forms, drawn once for all that is asked of it."""
-    name = request.param
+@functools.cache
+def both_forms(name):
+    """One figure, drawn once for all that is asked of it."""
     return all_figures([name]) | narrow_figures([name])
 
 
-@pytest.mark.slow
-def test_stored_files_are_up_to_date(drawn):
-    name, *_ = drawn
-    for form, figure in drawn.items():
-        assert svg(figure) == stored_svg(form), f"{form}.svg is stale: run `make figures NAME=draw_{name}`"
-    again, shown = picture(all_figures([name])[name]), pictures_in_chapters()  # one that was printed has other places
-    assert short_hash(again) == STORED[name]["picture"], f"run `make figures NAME=draw_{name}`"
-    assert name not in shown or shown[name] == again, f"the picture of draw_{name} in its chapter is stale"
+@pytest.fixture(scope="module", params=sorted(functions("draw_")))
+def drawn(request):
+    return both_forms(request.param)
 
 
 def written(figure):
