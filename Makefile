@@ -100,7 +100,7 @@ offline: book  ## pack the pages into build as a zip that opens from disk
 
 bench: python  ## measure speed beside other libraries (an hour; see BENCH=--help, BENCH="--neighbours 1 --eager")
 	@$(PYTHON) -m tools.setup peers --venv .venv-bench
-	@.venv-bench/bin/python -m lab.speed $(BENCH)
+	@.venv-bench/bin/python -m bench.speed $(BENCH)
 
 versions: python  ## test library and chapters with VERSIONS="-c constraints-colab.txt", or the oldest torch asked for
 	@$(PYTHON) -m tools.setup versions $(VERSIONS) --venv .venv-versions

@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,7 @@ OF_NEW_COMPILERS = pytest.mark.skipif(
     tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11),
     reason="older than torch 2.11, whose compilers it is about",
 )
+ON_LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are read from /proc")
 
 # A test on a busy machine may take its time; where a red build must be one that repeats, nothing is drawn by chance.
 settings.register_profile("book", deadline=None, derandomize=CI)

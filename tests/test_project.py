@@ -82,7 +82,7 @@ def test_the_wheel_works_in_an_empty_environment(tmp_path):
     assert wheel.name.partition("-py3")[0] == source.name.removesuffix(".tar.gz")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"rope_lib/py.typed", "rope_lib/theory/symbolic.py"} <= names
-    assert not [name for name in names if name.startswith(("tests", "figures", "lab", "chapters"))]
+    assert not [name for name in names if name.startswith(("tests", "figures", "lab", "bench", "chapters"))]
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
     python = tmp_path / "empty" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel], check=True)
@@ -123,6 +123,14 @@ def test_names_of_torch_are_public():
     for path in (ROOT / "rope_lib").glob("*.py"):
         for line in path.read_text().splitlines():
             assert not re.search(r"\btorch(\.\w+)*\._\w|from torch(\.\w+)* import _|from torch[\w.]*\._", line), line
+
+
+def test_nothing_imports_the_benchmark():
+    """Chapters and figures read the results that it stored."""
+    rooms = ("rope_lib", "lab", "figures", "chapters", "lectures", "tools", "_ext")
+    paths = [path for room in rooms for kind in ("py", "ipynb") for path in (ROOT / room).rglob(f"*.{kind}")]
+    imports = re.compile(r"\b(from|import) bench\b")
+    assert not [path for path in paths if imports.search(path.read_text(encoding="utf-8"))]
 
 
 def test_code_of_the_readme_runs():

@@ -1,108 +1,27 @@
-import argparse
-import contextlib
 import math
-import os
-import subprocess
-import sys
-import time
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 import torch
 
-from lab import mistakes, peers, results, speed, steadiness
+from lab import mistakes, results
 from lab.layer import RotaryAttention, SinusoidalEncoding
 from lab.memory import memory_taken, peak_rise
 from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
 from lab.traffic import rotation_traffic, traffic
-from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
 from tests import oracles
-from tests.conftest import ROOT
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("processes", [2, 3])
-def test_sharded_over_processes_is_one_process(processes):
-    """Forward and backward; the program itself compares and fails."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    done = subprocess.run(
-        [*command, "-m", "lab.sharded"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("output and gradients agree") == processes
-
-
-def test_a_peer_with_the_wrong_rotation_is_left_out(capsys, monkeypatch):
-    def reversed_rotation(q, k, inv_freq, interleaved):
-        return peers.ours(q, k, -inv_freq, interleaved)
-
-    monkeypatch.setattr(speed, "PEERS", {
-        "rope_lib": (peers.ours, (True, False)),
-        "clone": (peers.clone, (True, False)),
-        "torch.onnx.ops": (peers.onnx, (True, False)),
-        "reversed": (reversed_rotation, (True,)),
-        "missing": (lambda *_: __import__("no_such_library"), (True,)),
-    })  # fmt: skip
-    assert list(speed._usable_peers("cpu")) == ["rope_lib", "clone", "torch.onnx.ops"]
-    printed = capsys.readouterr().out
-    assert "left out: reversed: AssertionError" in printed
-    assert "left out: missing: ModuleNotFoundError: No module named 'no_such_library'" in printed
-
-
-def test_timings_call_everything_in_every_round():
-    calls = []
-    named = {name: (lambda name=name: calls.append(name), ()) for name in "abc"}
-    seconds = speed.timings(named, 8, "cpu", in_a_row=2)
-    assert {name: len(values) for name, values in seconds.items()} == dict.fromkeys("abc", 8)
-    rounds = [calls[start : start + 6] for start in range(0, 48, 6)]
-    assert all(a == b for calls in rounds for a, b in zip(calls[::2], calls[1::2], strict=True))
-    assert all(sorted(calls[::2]) == list("abc") for calls in rounds)
-    assert len({tuple(calls) for calls in rounds}) > 1  # nobody always follows the same one
-
-
-def test_the_slow_ones_leave_after_a_third_of_the_rounds(monkeypatch):
-    clock, calls = [0], []
-
-    def work(seconds):
-        clock[0] += seconds
-        calls.append(seconds)
-
-    monkeypatch.setattr(speed.time, "perf_counter", lambda: clock[0])
-    named = {str(i): (work, (i,)) for i in range(speed.FINALISTS + 2, 0, -1)}
-    seconds = speed.timings(named, 9, "cpu")
-    assert {name: set(values) for name, values in seconds.items()} == {name: {int(name)} for name in named}
-    assert [calls.count(int(name)) for name in named] == [3, 3] + [9] * speed.FINALISTS
-
-
-def test_error_in_bfloat16_counts_roundings():
-    errors = [speed._error(name, True, torch.bfloat16, "cpu") for name in ("rope_lib", "torch.onnx.ops", "clone")]
-    assert 1.2 < errors[1] / errors[0] < 2
-    assert errors[2] == 0
+from tests.conftest import ON_LINUX, ROOT
 
 
 def test_exponent_of_a_power_law():
-    rows = [{"n": n, "forward": {"softmax": 3 * n**2, "rotated": n * 0.5}} for n in speed.LENGTHS]
+    rows = [{"n": n, "forward": {"softmax": 3 * n**2, "rotated": n * 0.5}} for n in (512, 2048, 4096, 16384)]
     assert results.exponent(rows, "softmax") == pytest.approx(2)
     assert results.exponent(rows, "rotated") == pytest.approx(1)
 
 
-def test_backward_of_a_benchmark_is_a_backward():
-    x = torch.ones(3, requires_grad=True)
-    seen = []
-    x.register_hook(lambda gradient: seen.append(gradient.tolist()))
-    speed._with_backward(lambda x: 2 * x)(x)
-    assert seen == [[4, 4, 4]]
-    assert x.grad is None
-
-
-@pytest.mark.parametrize("path", sorted(speed.RESULTS.glob("speed-*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "lab" / "results").glob("speed-*.json")), ids=lambda path: path.stem)
 def test_stored_results_can_be_printed(path):
     found = results.stored(path.stem)
     text = results.report(found)
@@ -126,98 +45,11 @@ def test_rows_are_chosen_by_their_settings():
     assert [results.setting(row) for row in rows] == ["eager, float32, interleaved", "eager, x, half-split"]
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path, capsys):
-    path, measured = tmp_path / "speed-cpu.json", []
-
-    def rows(stop):
-        for key in "abc":
-            if key == stop:
-                raise KeyboardInterrupt
-            yield key, lambda key=key: measured.append(key) or {"row": key}
-
-    with pytest.raises(KeyboardInterrupt):
-        speed.finish(path, "rotation", rows("c"))
-    assert speed.finish(path, "rotation", rows(None)) == [{"row": key} for key in "abc"]
-    assert measured == ["a", "b", "c"]
-    assert "going on with 2 rows of an interrupted run" in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == []
-
-
-def busy_beside(parent):
-    """Processes that compute for nothing but to be in the way of this one."""
-    found = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # some end while we look
-            found += path.read_bytes().endswith(f"\0{speed.BUSY}\0{parent}\0".encode())
-    return found
-
-
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are read from /proc")
-PARENT = """
-import time
-from lab.speed import neighbours
-with neighbours(1):
-    print(1, flush=True)
-    time.sleep(60)
-"""
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert condition()
-
-
-@linux
-def test_neighbours_end_with_the_block():
-    with pytest.raises(KeyboardInterrupt), speed.neighbours(2):  # noqa: PT012
-        wait_until(lambda: busy_beside(os.getpid()) == 2)  # a process is not itself at once
-        raise KeyboardInterrupt
-    assert busy_beside(os.getpid()) == 0
-
-
-@linux
-def test_neighbours_end_when_their_parent_is_killed():
-    parent = subprocess.Popen([sys.executable, "-c", PARENT], cwd=ROOT, stdout=subprocess.PIPE)
-    assert parent.stdout.readline()
-    wait_until(lambda: busy_beside(parent.pid) == 1)
-    parent.kill()  # it has no chance to end them
-    parent.wait()
-    wait_until(lambda: busy_beside(parent.pid) == 0)
-
-
-def test_rows_of_the_benchmark_are_measured(monkeypatch):
-    """A tiny run of both parts, with a neighbour."""
-    monkeypatch.setattr(speed, "SHAPES", {"cpu": [(1, 2, 8, 4), (1, 2, 1, 4)]})
-    monkeypatch.setattr(speed, "LENGTHS", (16,))
-    monkeypatch.setattr(speed, "fla_naive_chunk", lambda q, k, v: q + k + v)
-    monkeypatch.setattr(speed, "PEERS", {
-        "rope_lib": (peers.ours, (True, False)), "clone": (peers.clone, (True, False)),
-        "copy_": (peers.copy, (True, False)),
-    })  # fmt: skip
-    options = argparse.Namespace(device="cpu", eager=True, rounds=1, neighbours=1)
-    rows = [measure() for _, measure in speed.time_rotation(options)]
-    assert len(rows) == 2 * 2 * (2 + 1)  # types and layouts; forward and backward, and forward for the single token
-    assert {tuple(row["shape"]) for row in rows} == {(1, 2, 8, 4), (1, 2, 1, 4)}
-    assert all(set(row["ratios"]) >= {"rope_lib", "clone"} and row["spread"][0] <= row["spread"][1] for row in rows)
-    [(key, measure)] = speed.time_linear_attention(options)
-    assert (key, measure()["n"]) == ("16", 16)
-
-
-def test_forms_of_the_steadiness_experiment_are_one_rotation(generator):
-    x = torch.randn(1, 3, 5, 8, generator=generator)
-    cos, sin = cos_sin(torch.arange(5), inverse_frequencies(8))
-    first, *others = (form(x, cos, sin) for form in steadiness.FORMS.values())
-    for other in others:
-        torch.testing.assert_close(other, first)
-
-
 def one_megabyte(size):
     return lambda: torch.ones(size, 2**20, dtype=torch.uint8)
 
 
-@linux
+@ON_LINUX
 def test_the_peak_rises_by_what_is_taken():
     assert 64 * 2**20 <= peak_rise(one_megabyte, 64) < 80 * 2**20
 
@@ -246,11 +78,6 @@ def test_diagonal_share_of_known_tables():
     position = torch.arange(5.0, dtype=torch.float64)
     assert diagonal_share(position[:, None] - position) == pytest.approx(1)
     assert diagonal_share(position[:, None] + position) == pytest.approx(0)
-
-
-def test_ratios_are_taken_in_the_same_rounds():
-    seconds = {"clone": [1.0, 1.0, 1.0, 4.0, 4.0, 4.0, 4.0], "early": [2.0, 2.0, 2.0], "late": [8.0] * 7}
-    assert speed.ratios(seconds) == {"clone": 1, "early": 2, "late": 2}
 
 
 def test_which_check_sees_which_mistake():

@@ -1,6 +1,6 @@
 """One text over several processes, each with its own stretch of it: what RoPE and linear attention have to exchange.
 
-    torchrun --nproc-per-node 2 -m lab.sharded          (on GPUs: with --device cuda, which takes nccl)
+    torchrun --nproc-per-node 2 -m bench.sharded        (on GPUs: with --device cuda, which takes nccl)
 
 RoPE exchanges nothing: a rank needs the positions of its own tokens. Linear attention exchanges one state per rank, a
 head_dim x value_dim matrix and a vector, whatever the length of the text. Run as a program, it compares outputs and
@@ -12,8 +12,8 @@ import os
 
 import torch
 import torch.distributed as dist
-import torch.distributed.nn.functional as differentiable
 from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, State, linear_attention, linear_attention_step
@@ -33,13 +33,28 @@ def sharded_linear_attention(q: Tensor, k: Tensor, v: Tensor, positions: Tensor)
     cos, sin = cos_sin(positions, inverse_frequencies(q.shape[-1], device=q.device), dtype=q.dtype)
     rotation = Rotation(cos, sin, interleaved=True, denominator=False)
     _, own = linear_attention_step(None, q, k, v, rotation=rotation)
-    before = State(*(_sum_of_ranks_before(part) for part in own))
+    before = State(*(_SumOfRanksBefore.apply(part) for part in own))
     return linear_attention_step(before, q, k, v, rotation=rotation)[0]
 
 
-def _sum_of_ranks_before(part: Tensor) -> Tensor:
-    everyones = torch.stack(differentiable.all_gather(part.contiguous()))
-    return everyones[: dist.get_rank()].sum(dim=0)
+class _SumOfRanksBefore(torch.autograd.Function):
+    """Of one tensor on each rank. Ranks behind have added ours, so its gradient is the sum of theirs."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, part: Tensor) -> Tensor:
+        return _everyones(part)[: dist.get_rank()].sum(dim=0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: FunctionCtx, gradient: Tensor) -> Tensor:
+        return _everyones(gradient)[dist.get_rank() + 1 :].sum(dim=0)
+
+
+def _everyones(part: Tensor) -> Tensor:
+    """(ranks, ...) of a tensor that has the same shape on each rank."""
+    parts = [torch.empty_like(part, memory_format=torch.contiguous_format) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, part.contiguous())
+    return torch.stack(parts)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Ways to write one rotation, on a quiet machine and beside busy programs: python -m lab.steadiness (2 minutes)
+"""Ways to write one rotation, on a quiet machine and beside busy programs: python -m bench.steadiness (2 minutes)
 
 The form with the least memory traffic wins alone and loses in company. Stored in lab/results/steadiness.json.
 """
@@ -11,16 +11,15 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from lab.speed import machine, neighbours
+from bench.speed import RESULTS, machine, neighbours
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 
-PATH = Path(__file__).parent / "results" / "steadiness.json"
+PATH = RESULTS / "steadiness.json"
 SITUATIONS = {  # busy neighbours, and what waiting threads do: None is the system's default, to wait in a loop
     "alone": (0, None),
     "one neighbour": (1, None),
@@ -84,7 +83,7 @@ def main() -> None:
         return
     found = {"machine": machine("cpu")}
     for name, (beside, policy) in tqdm(SITUATIONS.items()):
-        command = [sys.executable, "-m", "lab.steadiness", "--measure", str(beside)]
+        command = [sys.executable, "-m", "bench.steadiness", "--measure", str(beside)]
         settings = os.environ | ({"OMP_WAIT_POLICY": policy} if policy else {})
         found[name] = json.loads(subprocess.run(command, env=settings, stdout=subprocess.PIPE, check=True).stdout)
     PATH.write_text(json.dumps(found, indent=1) + "\n")

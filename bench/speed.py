@@ -1,4 +1,4 @@
-"""How fast the library is, beside a copy and beside other libraries: `make bench`, or `python -m lab.speed --help`.
+"""How fast the library is, beside a copy and beside other libraries: `make bench`, or `python -m bench.speed --help`.
 
 Times on a shared machine drift, so everything of a group is timed in turn, round after round, and the medians are
 divided by that of torch.clone of the same q and k. What is printed is also kept as data in lab/results.
@@ -25,13 +25,14 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from tqdm import tqdm
 
+import lab
+from bench.peers import PEERS, clone, fla_naive_chunk, ours
 from lab.memory import peak_rise
-from lab.peers import PEERS, clone, fla_naive_chunk, ours
 from lab.results import NO_ROTATION, report
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, linear_attention
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(lab.__file__).parent / "results"  # chapters and figures read them there
 SHAPES = {  # large, many heads, one of training on two cores, decoding
     "cpu": [(1, 32, 4096, 128), (8, 16, 1024, 64), (32, 4, 128, 32), (1, 32, 1, 128)],
     "cuda": [(8, 32, 4096, 128)],
