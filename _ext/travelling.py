@@ -18,7 +18,8 @@ READ = {  # modules that read files, and which: data, and whose it is; the scrip
     "rope_lib/config/_classes.py": "rope_lib/config/classes.json",
     "lab/results.py": "lab/results/*.json",
     "lab/experiments.py": "lab/trained/*.[jmn]*",  # json, npz, and the notice in md
-    "lab/opened.py": "lab/published_models/[gst]*",  # what was found, and the texts
+    "lab/opened/found.py": "lab/published_models/[gs]*",  # what was found in SmolLM2 and in Gemma 3
+    "lab/opened/shared.py": "lab/published_models/texts.npz",
     "lab/doctor/table.py": "lab/published_models/doctor.npz",
     "lab/doctor/engines.py": "lab/published_models/engines.npz",
     "lab/doctor/judge.py": "lab/published_models/doctor_tried.json",

@@ -112,11 +112,16 @@ def picture(figure: Figure) -> bytes:
     return print_figure(figure, "png", bbox_inches="tight")
 
 
+def file_of(module: str) -> Path | None:
+    """Where a module, or a package, is written; None for what is neither."""
+    place = ROOT / module.replace(".", "/")
+    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.exists()), None)
+
+
 @functools.cache
 def program(module: str) -> dict[str, str]:
     """A module of `figures` or `lab`, and those that it imports from there, less comments and docstrings."""
-    path = ROOT / f"{module.replace('.', '/')}.py"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(file_of(module).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
@@ -130,7 +135,7 @@ def program(module: str) -> dict[str, str]:
             case _:
                 continue
         for name in imported:
-            if name.startswith(("figures.", "lab.")) and (ROOT / f"{name.replace('.', '/')}.py").exists():
+            if name.startswith(("figures.", "lab.")) and file_of(name):
                 found |= program(name)
     return found
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lab import experiments, opened
 
-FOLDERS = {"smollm2": Path(opened.__file__).parent / "published_models"}
+FOLDERS = {"smollm2": Path(__file__).parent / "published_models"}
 EXPERIMENTS = experiments.EXPERIMENTS | {"smollm2": (opened.opened, 180)}
 
 

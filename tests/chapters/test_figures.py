@@ -571,7 +571,7 @@ def test_a_change_is_seen_whether_of_code_colour_or_data(monkeypatch, tmp_path):
     for name in ("figures", "lab"):
         shutil.copytree(ROOT / name, tmp_path / name)
     monkeypatch.setattr(files, "ROOT", tmp_path)
-    before = {name: origin(name) for name in ("decay_bound", "rescue")}
+    before = {name: origin(name) for name in ("decay_bound", "rescue", "rescue_map")}
 
     def differs(path, old, new):
         file = tmp_path / path
@@ -582,9 +582,10 @@ def test_a_change_is_seen_whether_of_code_colour_or_data(monkeypatch, tmp_path):
         return [name for name in before if origin(name) != before[name]]
 
     assert differs("figures/decay.py", "RoFormer's figure 2 for", "The second figure of RoFormer for") == []
-    assert differs("lab/trained/rescue.json", "1", "2") == ["rescue"]
-    assert differs("figures/decay.py", "BLUE", "GREEN") == ["decay_bound", "rescue"]
-    assert differs("figures/palette.py", "#0072B2", "#0072B3") == ["decay_bound", "rescue"]
+    assert differs("lab/opened/rescue.py", "1500", "2500") == ["rescue_map"]  # of a package, what it imports
+    assert differs("lab/trained/rescue.json", "1", "2") == ["rescue", "rescue_map"]
+    assert differs("figures/decay.py", "BLUE", "GREEN") == ["decay_bound", "rescue", "rescue_map"]
+    assert differs("figures/palette.py", "#0072B2", "#0072B3") == ["decay_bound", "rescue", "rescue_map"]
     files.program.cache_clear()
 
 

@@ -7,6 +7,7 @@ import torch
 
 import figures.opened
 from lab import opened, published_model
+from lab.opened import few_bits, long_text, only_the_distance, scores_by_distance, shared, which_pairs
 from lab.published_model import PublishedModel
 from rope_lib import apply_rotary_emb, apply_rotary_pos_emb, cos_sin, inverse_frequencies
 from tests.conftest import ROOT
@@ -18,9 +19,10 @@ PEERS = json.loads((ROOT / "tests" / "data" / "published_model.json").read_text(
 
 @pytest.fixture(scope="module")
 def model(monkeypatch_module):
-    read = PublishedModel(device="cpu")
-    monkeypatch_module.setattr(opened, "model", lambda: read)
-    return read
+    monkeypatch_module.setenv("ROPE_DEVICE", "cpu")
+    opened.model.cache_clear()
+    yield opened.model()
+    opened.model.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -103,24 +105,24 @@ def test_one_version_of_the_weights():
 
 def test_a_window_with_steps_is_the_window(model, tokens):
     for width, kept in ((40, 0), (40, 1), (30, 4), (300, 0)):
-        whole = model.losses(tokens, bias=opened.window(200, width, kept))
-        found = opened.in_window(tokens, width, kept, step=64)
+        whole = model.losses(tokens, bias=published_model.window(200, width, kept))
+        found = long_text.in_window(tokens, width, kept, step=64)
         torch.testing.assert_close(found, whole, rtol=0, atol=2e-3)
 
 
 def test_a_first_token_that_moves_stands_just_before_the_window(model, tokens):
     """Behind 64 tokens those from 1 to 24 are gone. Here all others are turned back instead."""
-    found = opened.in_window(tokens, 40, 1, moved=True, step=64)
-    in_place = opened.in_window(tokens, 40, 1, step=64)
+    found = long_text.in_window(tokens, 40, 1, moved=True, step=64)
+    in_place = long_text.in_window(tokens, 40, 1, step=64)
     torch.testing.assert_close(found[:, :64], in_place[:, :64], rtol=0, atol=2e-3)
     cache = []
-    model.hidden(tokens[:, :64], bias=opened.window(64, 40, 1), cache=cache)
+    model.hidden(tokens[:, :64], bias=published_model.window(64, 40, 1), cache=cache)
     tables = cos_sin(torch.full((39,), -24), model.inv_freq)
     for layer, (k, v) in enumerate(cache):
         behind = apply_rotary_emb(k[..., 25:, :].contiguous(), *tables, interleaved=True)
         cache[layer] = torch.cat((k[..., :1, :], behind), -2), torch.cat((v[..., :1, :], v[..., 25:, :]), -2)
     states = model.hidden(tokens[:, 64:65], model.rotation(torch.tensor([40])), cache=cache)
-    torch.testing.assert_close(found[:, 64:65], opened.nats(states, tokens[:, 65:66]), rtol=0, atol=2e-3)
+    torch.testing.assert_close(found[:, 64:65], shared.nats(states, tokens[:, 65:66]), rtol=0, atol=2e-3)
     assert (found[:, 64] - in_place[:, 64]).abs() > 0.01
 
 
@@ -138,7 +140,7 @@ def test_positions_of_a_gap_and_pairs_that_are_slowed(model):
     speeds, usual = opened.slowed(20, 32, 4.0), inverse_frequencies(64, base=1e5)
     assert torch.equal(speeds[:20], usual[:20])
     assert torch.equal(speeds[20:], usual[20:] / 4)
-    assert opened.stopped(30).tolist()[-3:] == [usual[29].item(), 0, 0]
+    assert which_pairs.stopped(30).tolist()[-3:] == [usual[29].item(), 0, 0]
     assert (opened.without([(3, 4)], slice(0, 2)) == 0).nonzero().tolist() == [[3, 4, 0], [3, 4, 1]]
     below_one_turn = [pair for pair in range(32) if 8192 * usual[pair] < 2 * torch.pi]
     assert below_one_turn == [*range(20, 32)]
@@ -147,18 +149,18 @@ def test_positions_of_a_gap_and_pairs_that_are_slowed(model):
 def test_few_bits_are_few_steps():
     x = torch.randn(2, 3, 50, 8, generator=torch.Generator().manual_seed(0))
     for dim, lines in ((-2, x.mT), (-1, x)):
-        rounded = opened.in_bits(x, 2, dim)
+        rounded = few_bits.in_bits(x, 2, dim)
         rounded = rounded.mT if dim == -2 else rounded
         assert max(len(set(line.tolist())) for line in rounded.flatten(0, -2).round(decimals=5)) <= 4
         span = lines.amax(-1, keepdim=True) - lines.amin(-1, keepdim=True)
         assert ((rounded - lines).abs() <= span / 6 + 1e-6).all()
-    torch.testing.assert_close(opened.in_bits(x, 12, -1), x, rtol=0, atol=2e-3)
+    torch.testing.assert_close(few_bits.in_bits(x, 12, -1), x, rtol=0, atol=2e-3)
 
 
 def test_scores_of_means_are_those_of_turned_vectors(generator):
     q, k = torch.randn(2, 5, 3, 64, generator=generator)
     tables = cos_sin(torch.arange(7), inverse_frequencies(64, base=1e5))
-    found = opened.of_means(q, k, *tables)
+    found = scores_by_distance.scores_of_means(q, k, *tables)
     for distance in (0, 1, 6):
         turned, still = apply_rotary_pos_emb(
             q[..., None, :], k[..., None, :], *(table[distance : distance + 1] for table in tables), interleaved=True
@@ -171,10 +173,10 @@ def test_shares_of_known_matrices(generator):
     """A matrix of distances alone has nothing within diagonals; one of places alone is told by hand."""
     i = torch.arange(40, dtype=torch.float64)
     of_distance = (i[:, None] - i).expand(1, 1, 40, 40)
-    within, between = opened.shares_within(of_distance, of_distance)
+    within, between = only_the_distance.shares_within(of_distance, of_distance)
     assert (within.item(), between.item()) == pytest.approx((0, 1), abs=1e-12)
     noise = torch.randn(2, 1, 1, 40, 40, generator=generator, dtype=torch.float64)
-    within, _ = opened.shares_within(of_distance + noise[0], of_distance + noise[1])
+    within, _ = only_the_distance.shares_within(of_distance + noise[0], of_distance + noise[1])
     assert abs(within.item()) < 0.01  # what is chance in one of them is not counted
     of_place = i.expand(1, 1, 40, 40)
     rows, columns = torch.tril_indices(40, 40, -1).tolist()
@@ -184,7 +186,7 @@ def test_shares_of_known_matrices(generator):
         by_distance.setdefault(r - c, []).append(float(c))
     mean = sum(values) / len(values)
     inside = sum((c - sum(some) / len(some)) ** 2 for some in by_distance.values() for c in some)
-    within, _ = opened.shares_within(of_place, of_place)
+    within, _ = only_the_distance.shares_within(of_place, of_place)
     assert within.item() == pytest.approx(inside / sum((c - mean) ** 2 for c in values))
 
 
@@ -198,7 +200,7 @@ def test_what_is_stored_is_found_again(model):
     """One text, live: another device and another version of torch change the third decimal at most."""
     read = opened.stretches(512)[:1]
     for name in ("right", "base 10,000"):
-        found = opened.means(opened.losses(read, opened.mistakes(512)[name]))
+        found = shared.means(opened.losses(read, opened.mistakes(512)[name]))
         assert found == pytest.approx(opened.stored("break it")["losses"][name][:1], abs=2e-3)
 
 

@@ -31,7 +31,7 @@ def test_travelling_cell_is_the_same_each_time_and_carries_what_is_needed():
         "rope_lib/theory/relative.py",
         "figures/__main__.py",
         "figures/decay.py",
-        "lab/opened.py",
+        "lab/opened/shared.py",
     } & set(carried)
     notebook = json.loads((ROOT / "chapters" / "08_linear_attention.ipynb").read_text(encoding="utf-8"))
     assert "lab/results/speed-cpu.json" in travelling.files_of(travelling.imports_of(notebook))
