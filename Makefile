@@ -73,7 +73,7 @@ notebook: for-test  ## open the chapters in JupyterLab
 
 chapters: for-model  ## re-run all chapters, or NAME=05, and store them in canonical form
 	@$(PY) -m ruff format --quiet chapters
-	@$(PY) -m chapters $(NAME)
+	@$(PY) -m tools.chapters $(NAME)
 	@$(PY) -m tools.lists
 
 figures: for-test  ## draw all figures, or NAME=draw_decay_bound, into figures/out

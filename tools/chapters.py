@@ -1,8 +1,7 @@
-"""Re-run chapters, store them in one form: python -m chapters [05 ...]
+"""Re-run chapters, store them in one form: python -m tools.chapters [05 ...]
 
-Running twice leaves git clean. Nothing is written if a cell fails. A cell
-that measures time (tag nbval-ignore-output) keeps its output; clear it to
-store a new one.
+Running twice leaves git clean. Nothing is written if a cell fails. A cell that measures time (tag nbval-ignore-output)
+keeps its output; clear it to store a new one.
 """
 
 import re
@@ -13,12 +12,8 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-FOLDER = Path(__file__).parent
-KERNELSPEC = {
-    "display_name": "Python 3",
-    "language": "python",
-    "name": "python3",
-}
+FOLDER = Path(__file__).parent.parent / "chapters"
+KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 KEPT = ("break", "corrects", "covers", "mystnb", "tags")
 DROPPED = ("jupyter", "execution", "collapsed", "editable", "slideshow")
 SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)
@@ -32,9 +27,8 @@ def canonical(metadata: dict) -> dict:
     """What pages and tests ask for, and what JupyterLab is to fold."""
     if lost := set(metadata) - {*KEPT, *DROPPED}:
         sys.exit(
-            f"Error: the metadata of a cell has {', '.join(sorted(lost))};"
-            f" known are {', '.join(KEPT)} (below mystnb a figure has its"
-            " name, caption and alt text). Nothing was written."
+            f"Error: the metadata of a cell has {', '.join(sorted(lost))}; known are {', '.join(KEPT)} (below mystnb a "
+            "figure has its name, caption and alt text). Nothing was written."
         )
     kept = {key: metadata[key] for key in KEPT if key in metadata}
     for tag in kept.get("tags", []):
@@ -47,9 +41,7 @@ def run(path: Path) -> None:
     """Execute one notebook in a fresh kernel and write it back."""
     notebook = nbformat.read(path, as_version=4)
     measured = {
-        cell.id: cell.outputs
-        for cell in notebook.cells
-        if "nbval-ignore-output" in cell.metadata.get("tags", [])
+        cell.id: cell.outputs for cell in notebook.cells if "nbval-ignore-output" in cell.metadata.get("tags", [])
     }
     NotebookClient(
         notebook,
@@ -66,31 +58,28 @@ def run(path: Path) -> None:
             cell.outputs = measured[cell.id]
         cell.metadata = canonical(cell.metadata)
         for output in cell.get("outputs", []):
-            if "rope-piece" in (
-                page := output.get("data", {}).get("text/html", "")
-            ):
+            if "rope-piece" in (page := output.get("data", {}).get("text/html", "")):
                 # its script comes with the page, or when the cell is run
                 output["data"]["text/html"] = SCRIPT.sub("", page)
         for numbered in (cell, *cell.get("outputs", [])):
-            if (
-                "execution_count" in numbered
-            ):  # a new cell would change those of all below it
+            if "execution_count" in numbered:  # a new cell would change those of all below it
                 numbered["execution_count"] = 1
     nbformat.write(notebook, path)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Those that are named by their beginnings, or all."""
     paths = sorted(FOLDER.glob("*.ipynb"))
-    for name in sys.argv[1:]:
-        stem = Path(name).stem
-        if not any(path.stem.startswith(stem) for path in paths):
-            known = ", ".join(path.stem for path in paths)
-            sys.exit(
-                f"Error: no chapter begins with {stem}; there are {known}"
-            )
     asked = tuple(Path(name).stem for name in sys.argv[1:]) or ("",)
+    for stem in asked:
+        if not any(path.stem.startswith(stem) for path in paths):
+            sys.exit(f"Error: no chapter begins with {stem}; there are {', '.join(path.stem for path in paths)}")
     for path in (path for path in paths if path.stem.startswith(asked)):
         start = time.perf_counter()
         print(f"{path.name} ... ", end="", flush=True)
         run(path)
         print(f"{time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
