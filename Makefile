@@ -18,8 +18,10 @@ BUILD = trap 'echo; exit 130' INT; $(PY) -c "from jupyter_book.cli.main import m
 # Each worker has one thread, as the threads of several would wait for one another. Three workers are for two cores, as
 # those that drive a browser wait for it.
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
-# Each chapter is run once, as its page hands it out, in a folder that has nothing else.
+# Each chapter is run as its page hands it out, in a folder that has nothing else.
 DOWNLOADS = rm -rf _build/downloads && mkdir _build/downloads && cp _build/html/_sources/chapters/*.ipynb _build/downloads
+# What readers do, and takes a third more time: each cell is run a second time when it has passed.
+TWICE = -p tests.twice
 fail = { echo "Error: $(1)" >&2; exit 1; }
 
 .PHONY: help book watch serve check test test-all test-library test-pages test-slow attack lists notebook chapters figures student teacher handout slides pdf \
@@ -49,11 +51,11 @@ test: for-model lint book  ## all that a change can break: library, every chapte
 
 test-all: for-model lint book  ## test and test-slow
 	@$(DOWNLOADS)
-	@$(PYTEST) --nbval --doctest-modules _build/downloads rope_lib tests
+	@$(PYTEST) $(TWICE) --nbval --doctest-modules _build/downloads rope_lib tests
 
 test-library: for-model lint book  ## of it, what needs no page: library, every chapter run again, lessons
 	@$(DOWNLOADS)
-	@$(PYTEST) -m "not slow" --nbval --doctest-modules --ignore tests/pages _build/downloads rope_lib tests
+	@$(PYTEST) $(TWICE) -m "not slow" --nbval --doctest-modules --ignore tests/pages _build/downloads rope_lib tests
 
 test-pages: for-test book  ## of it, the pages in Chromium
 	@$(PYTEST) -m "not slow" tests/pages

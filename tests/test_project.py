@@ -173,9 +173,12 @@ def test_workflow_runs_every_test_and_publishes_only_if_what_is_pinned_passes():
     library, pages, slow = asked
     assert '-m "not slow"' in library
     assert "--ignore tests/pages _build/downloads rope_lib tests" in library
+    assert "-p tests.twice" in library  # each cell, with its first run
     assert library.rpartition("--nbval --doctest-modules")[1]
     assert pages.endswith('-m "not slow" tests/pages')
     assert slow.endswith("-m slow tests")
+    everything = planned("test-all").splitlines()[-1].partition("pytest")[2]
+    assert everything == library.replace(' -m "not slow"', "").replace(" --ignore tests/pages", "")
     assert set(WORKFLOW["publish"]["needs"]) == {"test", "machines", "without-make"}
     others = {"versions", "newest-book", "recorded"}  # of other versions and libraries: a failure does not stop it
     assert set(WORKFLOW) == {"publish", *WORKFLOW["publish"]["needs"], *others}

@@ -1,26 +1,73 @@
-"""What a reader does and a test does not: run a cell, and run it again, with all that it left behind."""
+"""Cells that run twice in a row: the second run is made, can fail, and moves nothing."""
 
-import re
-from copy import deepcopy
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.conftest import ROOT
 
-PICTURE = re.compile(r"figures\.\w+\.\w+\(\)")  # one call, which leaves nothing behind
-NOTEBOOKS = sorted((ROOT / "chapters").glob("*.ipynb"))
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a kernel is forked on Linux only")
+
+CELLS = [  # source, its tags, what it prints, what a second run says
+    ("import random, sys\nfrom types import SimpleNamespace\nrandom.seed(1)\nnumbers, y = [], 1", [], "", ""),
+    ("x = 1\ndel y", [], "", "NameError: name 'y' is not defined"),
+    # A generator, a list that grows, a name that is bound anew: the cells after them find what one run left.
+    ("numbers.append(random.random())\nprint(len(numbers), numbers[-1])", [], "1 0.13436424411240122\n", ""),
+    ("numbers.append(random.random())\nprint(len(numbers), numbers[-1])", [], "2 0.8474337369372327\n", ""),
+    ("numbers = len(numbers)", [], "", "TypeError: object of type 'int' has no len()"),
+    ("numbers += 1\nprint(numbers)", [], "3\n", ""),
+    # What trains or is timed, and one call of a figure, run once.
+    ("y = 1", [], "", ""),
+    ("del y", ["nbval-ignore-output"], "", ""),
+    ("figures = SimpleNamespace(page=SimpleNamespace(draw=iter([None]).__next__))", [], "", ""),
+    ("figures.page.draw()", [], "", ""),
+    # In a kernel that holds a GPU nothing runs twice, and the summary says so.
+    ("sys.modules['torch'] = SimpleNamespace(cuda=SimpleNamespace(is_initialized=lambda: True))", [], "", ""),
+    ("del figures", [], "", ""),
+]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_each_cell_runs_twice_in_a_row(path):
-    notebook = nbformat.read(path, as_version=4)
-    programs = [cell for cell in notebook.cells if cell.cell_type == "code" and not PICTURE.fullmatch(cell.source)]
-    # What trains or is timed for seconds runs once.
-    times = [1 if "nbval-ignore-output" in cell.metadata.get("tags", []) else 2 for cell in programs]
-    notebook.cells = [deepcopy(cell) for cell, many in zip(programs, times, strict=True) for _ in range(many)]
-    for number, cell in enumerate(notebook.cells):
-        cell.id = f"cell-{number}"
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": path.parent}}).execute()  # errors are raised
+def test_second_run_can_fail_and_moves_nothing(tmp_path):
+    notebook = nbformat.v4.new_notebook()
+    for number, (source, tags, printed, _) in enumerate(CELLS, start=1):
+        outputs = [nbformat.v4.new_output("stream", text=printed)] if printed else []
+        cell = nbformat.v4.new_code_cell(source, execution_count=number, outputs=outputs, metadata={"tags": tags})
+        notebook.cells.append(cell)
+    nbformat.write(notebook, tmp_path / "a.ipynb")
+    command = [sys.executable, "-m", "pytest", "-p", "tests.twice", "--nbval", "-p", "no:cacheprovider"]
+    command += [f"--junitxml={tmp_path / 'a.xml'}", tmp_path / "a.ipynb"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    failures = [case.find("failure") for case in ET.parse(tmp_path / "a.xml").iter("testcase")]
+    for (source, _, _, expected), failure in zip(CELLS, failures, strict=True):
+        said = "" if failure is None else failure.text
+        assert bool(said) == bool(expected), (source, said)
+        assert expected in said
+        assert not said or "Run twice in a row, this cell fails" in said
+    assert "\n2 cells ran once, not twice in a row: a kernel that holds a GPU cannot be forked\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("print(1)", ""),
+        ("1 +", "SyntaxError: invalid syntax"),
+        ("while True: pass", "It has not ended after 5 seconds."),
+        ("import os; os.abort()", "Its process ended with -6."),
+    ],
+)
+def test_second_run_ends_well_or_says_how(source, said):
+    """In a process of its own: a fork of the tests' own would hold all that they hold."""
+    program = f"""
+from IPython.core.interactiveshell import InteractiveShell
+from tests.twice import again
+InteractiveShell.instance()
+print(again({source!r}, 5))
+"""
+    printed = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.strip().endswith(said)
+    assert said or not printed.strip()
