@@ -358,12 +358,18 @@ def main() -> int:
             known = json.loads(STORED.read_text(encoding="utf-8"))
             cells, unseen = known["cells"] | cells, known["survived"] | unseen
             refused = known["refused"] | refused
-            counts = known["counts"] | {name: row for name, row in counts.items() if name != "total"}
-            rows = [row for name, row in counts.items() if name != "total"]
-            counts["total"] = {outcome: sum(row[outcome] for row in rows) for outcome in VERDICTS}
-        stored = {"counts": counts, "cells": cells, "survived": unseen, "refused": refused}
-        STORED.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            counts = known["counts"] | counts
+        write({"counts": counts, "cells": cells, "survived": unseen, "refused": refused})
     return int(bool(blind))
+
+
+def write(found: dict) -> None:
+    """Store it, of the chapters that are there, with its total."""
+    there = {path.stem for path in (ROOT / "chapters").glob("*.ipynb")}
+    stored = {part: {name: x for name, x in rows.items() if name in there} for part, rows in found.items()}
+    rows = [*stored["counts"].values()]
+    stored["counts"]["total"] = {outcome: sum(row[outcome] for row in rows) for outcome in VERDICTS}
+    STORED.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write what is listed and counted from the chapters: the index of theorems, numbers in pages, and the source map.
+"""Write what is listed and counted from the chapters: theorems, pages for the wall, numbers, and the source map.
 
     python -m tools.lists
 
@@ -21,11 +21,12 @@ CHAPTERS = ROOT / "chapters"
 HEAD = re.compile(
     rf"^> \*\*({'|'.join(ONE)}) (\d+\.\d+)(?: \((.+?)\))?\.\*\* *(?:\*({'|'.join(MARKS)})\*)?", re.MULTILINE
 )
-INDEX, AGREED = "theorems.md", "reference.md"
+INDEX, AGREED, TEACH = "theorems.md", "reference.md", "teach_it.md"
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|^#+ .*?$", re.MULTILINE | re.DOTALL)
 MATH = re.compile(r"\$\$?(.*?)\$\$?", re.DOTALL)
 END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?](?=\s|$)")
 TABLE = re.compile(r"(<!-- agreement -->).*(<!-- end of agreement -->)", re.DOTALL)
+WALLS = re.compile(r"(?:^\* <a href=\"\.\./wall/.*\n)+", re.MULTILINE)
 COUNT = re.compile(r'(<span data-count="([\w-]+)">).*?</span>')
 
 
@@ -179,6 +180,10 @@ def files() -> dict[Path, str]:
             text = text.partition("\n| Number |")[0].rstrip("\n") + f"\n\n{theorems(book)}"
         if path.name == AGREED:
             text = TABLE.sub(rf"\1\n\n{agreement.table()}\n\2", text)
+        if path.name == TEACH:
+            chapters = (page for page in book if page.number)
+            links = (f'* <a href="../wall/{Path(one.file).stem}.html">{one.title}</a>\n' for one in chapters)
+            text = WALLS.sub("".join(links), text)
         made[path] = COUNT.sub(lambda place: f"{place[1]}{numbers[place[2]]:,}</span>", text)
     return made
 

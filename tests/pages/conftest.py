@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlparse
 
 import nbformat
 import pytest
+import yaml
 from playwright.sync_api import TimeoutError
 from pypdf import PdfReader
 from sphinx.application import Sphinx
@@ -21,15 +22,8 @@ from _ext import in_page
 from _ext.fetched import MODULES
 from tests.conftest import HTML, ROOT
 
-PAGES = [f"chapters/{name}.html" for name in (
-    "index", "01_why_position", "02_sinusoidal_encoding", "03_relative_family", "04_rope_from_complex_numbers",
-    "05_rotation_matrix", "06_rope_in_code", "07_long_range_decay", "08_linear_attention",
-    "09_beyond_training_length", "10_does_it_work", "11_reading_the_evidence", "12_a_published_model",
-    "rope_in_five_minutes", "ten_minutes",
-    "in_practice", "doctor",
-    "claims", "papers", "models", "notation", "toolkit", "cost", "glossary", "theorems", "reference",
-    "bibliography", "run_it", "teach_it", "source_map",
-)]  # fmt: skip
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+PAGES = [f"{TOC['root']}.html", *(f"{page['file']}.html" for part in TOC["parts"] for page in part["chapters"])]
 WITHOUT_MATH = {"index", "models", "papers", "reference", "bibliography", "run_it", "teach_it"}
 CHAPTER = "chapters/04_rope_from_complex_numbers.html"
 

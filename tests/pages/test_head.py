@@ -152,19 +152,19 @@ def test_the_first_paint_has_the_colours_of_the_theme(scheme, browser):
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_sidebar_button_and_search_box(width, browser):
-    with Visit(browser, f"{HTML.as_uri()}/{PAGES[2]}", width=width) as visit:
+    with Visit(browser, f"{HTML.as_uri()}/chapters/02_sinusoidal_encoding.html", width=width) as visit:
         sidebar = visit.page.locator("#pst-primary-sidebar, .bd-sidebar-primary").first
         before = sidebar.bounding_box()
         visit.page.locator("button.primary-toggle:visible, label.primary-toggle:visible").first.click()
         visit.page.wait_for_timeout(600)
         assert sidebar.bounding_box() != before or not sidebar.is_visible()
-    with Visit(browser, f"{HTML.as_uri()}/{PAGES[2]}") as visit:
+    with Visit(browser, f"{HTML.as_uri()}/chapters/02_sinusoidal_encoding.html") as visit:
         boxes = visit.page.locator("input[type=search]:visible, button.search-button-field:visible")
         assert boxes.count() == 1
 
 
 def test_buttons_offer_the_notebook_and_no_launch_without_an_address(browser, html):
-    with Visit(browser, f"{HTML.as_uri()}/{PAGES[2]}") as visit:
+    with Visit(browser, f"{HTML.as_uri()}/chapters/02_sinusoidal_encoding.html") as visit:
         links = visit.page.locator("a").evaluate_all("all => all.map(one => one.href)")
         notebooks = [link for link in links if link.endswith(".ipynb")]
         assert notebooks
