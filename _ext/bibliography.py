@@ -73,7 +73,6 @@ def visit_citation(writer: HTML5Translator, node: nodes.citation) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     register_plugin("pybtex.style.formatting", "named", Named)
     app.add_node(nodes.citation, override=True, html=(visit_citation, HTML5Translator.depart_citation))
     app.connect("env-updated", bibliography_anchors)

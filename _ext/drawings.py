@@ -83,7 +83,6 @@ def depend_on_drawings(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.add_post_transform(InlineFigures)
     app.connect("doctree-read", depend_on_drawings)
     app.connect("env-get-updated", number_figures_of_chapters, priority=900)  # when Sphinx has counted

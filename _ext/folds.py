@@ -87,7 +87,6 @@ def visit_fold(writer: HTML5Translator, node: HideCodeCellNode) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
     app.connect("doctree-read", fold_together)
     app.connect("doctree-read", name_solutions, priority=900)  # when statements are read, and cells in their folds

@@ -113,7 +113,6 @@ class NumberBeside(SphinxPostTransform):
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.connect("config-inited", lambda app, config: config.html_static_path.append(str(STATIC)))
     app.add_html_math_renderer("temml", (visit_formula, None), (visit_formula, None))
     app.add_post_transform(NumberBeside)

@@ -78,7 +78,6 @@ def let_scripts_wait(app: Sphinx, pagename: str, templatename: str, context: dic
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.connect("config-inited", no_buttons_without_address)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", add_scripts)

@@ -28,5 +28,4 @@ class MarkChinese(SphinxPostTransform):
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.add_post_transform(MarkChinese)

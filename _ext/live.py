@@ -81,6 +81,5 @@ def bring_python(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.connect("doctree-read", add_controls)
     app.connect("build-finished", bring_python)

@@ -145,7 +145,6 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.connect("config-inited", lambda app, config: config.html_static_path.append(str(SCRIPT)))
     app.add_post_transform(FirstPictures)
     app.add_post_transform(LinkPiecesAlone)

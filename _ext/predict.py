@@ -43,5 +43,4 @@ def add_switch(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the part."""
     app.connect("doctree-read", add_switch, priority=900)  # when statements are read, and with them the summary

@@ -21,7 +21,6 @@ def own_signature(app: Sphinx, what: str, name: str, obj: object, *rest: object)
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the part."""
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.napoleon")
     app.connect("autodoc-process-docstring", read_markdown)

@@ -177,6 +177,5 @@ def write_places(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.connect("doctree-read", remember_places, priority=900)  # when statements have their anchors
     app.connect("env-get-updated", write_places, priority=950)  # when chapters and figures have their numbers

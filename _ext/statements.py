@@ -170,7 +170,6 @@ def mark_role(name, rawtext, text, lineno, inliner, options=None, content=None):
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.add_role("rb-mark", mark_role)
     app.add_post_transform(LinkStatements)
     app.connect("doctree-read", mark_quotes)

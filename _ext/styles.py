@@ -70,6 +70,5 @@ def write_sheet(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.connect("config-inited", name_version)
     app.connect("build-finished", write_sheet, priority=900)  # when all pages are written, those of the pieces too

@@ -107,5 +107,4 @@ def pack_notebooks(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the parts."""
     app.connect("build-finished", pack_notebooks)

@@ -75,6 +75,5 @@ def depend_on_votes(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the part."""
     app.connect("doctree-read", depend_on_votes)
     app.connect("doctree-resolved", write_wall)

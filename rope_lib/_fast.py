@@ -37,7 +37,7 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
         elif _is_simple(x, cos, interleaved):
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
-            wide = widened(x)
+            wide = at_least_float32(x)
             rotated.append(_rotate_simple(wide, *tables, in_place=wide is not x).type_as(x))
         elif _forward_mode():
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
@@ -79,7 +79,7 @@ def _forward_mode() -> bool:
     return forward_ad.unpack_dual(probe).primal is not probe  # where the mode is off, the same tensor comes back
 
 
-def widened(x: Tensor) -> Tensor:
+def at_least_float32(x: Tensor) -> Tensor:
     """Half precision as float32: a long sum in bfloat16 stops growing, one in float16 overflows."""
     return x.float() if x.dtype in HALF else x
 

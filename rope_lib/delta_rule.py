@@ -25,7 +25,8 @@ def delta_rule_step(
         state: (..., key_dim, value_dim), zeros at the beginning of a text.
         q, k: (..., key_dim).
         v: (..., value_dim).
-        beta: (...), how much is replaced: 0 nothing, 1 all; 2 mirrors what the state holds for the key at the value.
+        beta: (...), how much is replaced: 0 nothing, 1 all; 2 makes of what the state held for the key, x,
+            the mirror image 2 v - x.
         gate: (...), what is left of the state before the token is written, 1 for all.
 
     Returns:

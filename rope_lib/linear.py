@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn.functional import pad, relu
 
 from rope_lib._checks import check_flag, check_int, check_number, check_rotation, check_same_dtype, check_tensor
-from rope_lib._fast import widened
+from rope_lib._fast import at_least_float32
 from rope_lib.rotary import apply_rotary_pos_emb
 
 SEGMENT = 16  # chunks that are treated in one pass
@@ -107,7 +107,7 @@ def linear_attention(
         if causal:
             return _causal(None, q, k, v, rotation, decay, feature_map, chunk_size)[0]
         numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
-        numerator = numerator_q @ (numerator_k.mT @ widened(v))
+        numerator = numerator_q @ (numerator_k.mT @ at_least_float32(v))
         return (numerator / (phi_q @ phi_k.sum(-2)[..., None])).to(v.dtype)
 
 
@@ -143,8 +143,9 @@ def linear_attention_step(
         raise TypeError(f"state is a {type(state).__name__}; it must be the State that the last call returned second")
     for name, part in () if state is None else zip(State._fields, state, strict=True):
         check_tensor(part, f"state.{name}", "the second result of the last call")
-        if part.dtype != widened(q[..., :0]).dtype:
-            raise TypeError(f"state.{name} is {part.dtype}; for q in {q.dtype} it must be {widened(q[..., :0]).dtype}")
+        needed = at_least_float32(q[..., :0]).dtype
+        if part.dtype != needed:
+            raise TypeError(f"state.{name} is {part.dtype}; for q in {q.dtype} it must be {needed}")
         if part.device != q.device:
             raise ValueError(f"state.{name} is on {part.device}, q on {q.device}; they must share a device")
     with _without_autocast(q):
@@ -201,7 +202,7 @@ def _segment(
     Shapes: q and k (..., length, head_dim), v (..., length, value_dim). The length is a multiple of chunk_size, or less
     than one chunk, unless a compiler traces this: then it is unknown, and `_sums_of_any_length` fills it up.
     """
-    dtype, v = v.dtype, widened(v)
+    dtype, v = v.dtype, at_least_float32(v)
     numerator_q, numerator_k, phi_q, phi_k = _features(q, k, rotation, feature_map)
     shapes = (*phi_k.shape[:-2], phi_k.shape[-1], v.shape[-1]), (*phi_k.shape[:-2], phi_k.shape[-1])
     if state is None:
@@ -274,7 +275,7 @@ def _features(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Features of q and k for the numerator, and for the denominator."""
     wide_q, wide_k = (
-        widened(x) if feature_map is elu_plus_one else widened(x).clone() for x in (q, k)
+        at_least_float32(x) if feature_map is elu_plus_one else at_least_float32(x).clone() for x in (q, k)
     )  # feature_map may write
     phi_q, phi_k = feature_map(wide_q), feature_map(wide_k)
     check_tensor(phi_q, "the result of feature_map", "elu_plus_one(x)")

@@ -121,7 +121,7 @@ class RotaryEmbedding(nn.Module):
             check_inv_freq(inv_freq)
             rotary_dim = 2 * inv_freq.numel() if rotary_dim is None else rotary_dim
         elif rotary_dim is None:
-            raise ValueError("neither rotary_dim nor inv_freq is given: how many dimensions turn?")
+            raise ValueError("neither rotary_dim nor inv_freq is given; pass one of them")
         rotary_dim = check_dim(rotary_dim, "rotary_dim")
         head_dim = None if head_dim is None else check_dim(head_dim, "head_dim")
         if head_dim is not None and rotary_dim > head_dim:

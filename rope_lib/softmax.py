@@ -28,7 +28,8 @@ def attention(
         scale: None means 1 / sqrt(head_dim).
 
     Returns:
-        (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros. So can one of NaN.
+        (..., heads, q_len, value_dim). A query that sees no key, such as left padding, gets zeros; one that holds NaN
+        may get zeros, too.
 
     Raises:
         TypeError: q, k, v are no dense tensors of one floating-point dtype, bias none, causal no bool, scale no number.

@@ -1,4 +1,4 @@
-"""Shared by all tests: where things are, exact randomness, devices, what stays together, what was skipped."""
+"""Shared by all tests: paths, seeds, devices, which tests stay with one worker, and a summary of what was skipped."""
 
 import functools
 import os

@@ -1,6 +1,7 @@
 """The promises of the project's own files."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -52,6 +53,18 @@ def test_programs_of_others_in_the_workflows_are_named_by_commit():
     used = re.findall(r"uses: *(.*)", text)
     assert used
     assert [one for one in used if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}  # v[\d.]+", one)] == []
+
+
+def test_what_sphinx_is_told_is_kept(tmp_path):
+    """Should `jupyter-book build` fall away: with this file as conf.py, sphinx-build makes the same pages."""
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy(ROOT / name, tmp_path)
+    program = "from jupyter_book.cli.main import main; main()"
+    subprocess.run([sys.executable, "-c", program, "config", "sphinx", tmp_path], check=True, capture_output=True)
+    kept = (ROOT / "tools" / "conf.py").read_text(encoding="utf-8")
+    assert (tmp_path / "conf.py").read_text(encoding="utf-8") == kept, (
+        "run: .venv/bin/jupyter-book config sphinx . && mv conf.py tools/conf.py"
+    )
 
 
 def test_library_asks_for_lower_bounds_only():

@@ -38,7 +38,6 @@ def lines(stem: str, title: str) -> dict[Path, tuple[re.Pattern, str]]:
 
 
 def begin(stem: str, title: str) -> None:
-    """Write it."""
     chapter = ROOT / "chapters" / f"{stem}.ipynb"
     if chapter.exists():
         sys.exit(f"Error: {chapter} is there already")

@@ -194,7 +194,6 @@ def explained(log: "Path", name: str, version: "tuple[int, ...]") -> str:
 
 
 def main() -> None:
-    """The program."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=STEPS)
     parser.add_argument("--venv", default=".venv", help="the folder of the environment (.venv)")

@@ -49,7 +49,6 @@ def in_a_process_of_its_own() -> None:
 
 
 def main() -> None:
-    """The program."""
     port = free_port(sys.argv[1])
     os.chdir(ROOT)  # what is watched are patterns, and the path of this folder may hold what would be taken for one
     in_a_process_of_its_own()

@@ -39,7 +39,6 @@ def changes() -> dict[str, Callable[[Tensor], Rotate]]:
 
 
 def mistakes(n: int) -> dict[str, Rotate]:
-    """The same for texts of n tokens."""
     return {name: rotation(torch.arange(n)) for name, rotation in changes().items()}
 
 

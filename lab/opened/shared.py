@@ -20,7 +20,6 @@ WORD = re.compile("Ġ[a-z]{4,}")
 
 @cache
 def model() -> PublishedModel:
-    """Read once."""
     return PublishedModel()
 
 
