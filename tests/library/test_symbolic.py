@@ -11,6 +11,7 @@ from rope_lib.theory.symbolic import NotProved, proved, refuted, rotation, softm
 
 a, b = sp.symbols("a b", real=True)
 m, n = sp.symbols("m n", integer=True)
+A, B = sp.symbols("A B", commutative=False)
 x, y, minus, plus = sp.Symbol("x"), sp.Symbol("y"), sp.Symbol("g", negative=True), sp.Symbol("p", positive=True)
 
 TRUE = [
@@ -20,6 +21,7 @@ TRUE = [
     (sp.exp(sp.I * m * (a + 2 * sp.pi)), sp.exp(sp.I * m * a)),
     (sp.re(sp.exp(sp.I * a), evaluate=False), sp.cos(a)),
     (sum(sp.exp(sp.I * j * a) for j in range(4)), sp.exp(sp.I * 3 * a / 2) * sp.sin(2 * a) / sp.sin(a / 2)),
+    ((A + B) ** 2 - A * B, A**2 + B * A + B**2),
     (sp.Integer(0), 0),
 ]
 FALSE = [
@@ -30,6 +32,7 @@ FALSE = [
     (m, n),
     (sp.Integer(1), 0),
     (sp.sqrt(a**2), a),  # true for a >= 0 only
+    (A**2 + 3 * A * B + B**2 - (A + B) ** 2, A * B - B * A),
 ]
 
 
