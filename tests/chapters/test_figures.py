@@ -397,8 +397,10 @@ def test_layouts_are_the_plain_loop():
 
 
 def test_angle_errors_are_those_measured():
-    line = axes(figures.precision.draw_angle_errors(reach=1000))[0].lines[2]
+    ax = axes(figures.precision.draw_angle_errors(reach=1000))[0]
+    line, [half_a_turn] = ax.lines[2], [text for text in ax.texts if text.get_text() == "half a turn"]
     assert line.get_ydata() == pytest.approx(angle_errors([int(m) for m in line.get_xdata()], torch.float32))
+    assert half_a_turn.xy[1] == ax.lines[-1].get_ydata()[0] == math.pi
 
 
 def test_relative_angle_shows_one_angle_twice():
@@ -739,10 +741,14 @@ def test_hands_show_what_was_met_and_what_a_longer_text_adds():
 
 
 def test_turns_in_training():
-    lines = axes(figures.longer.draw_turns_in_training(dim=16))[0].lines
+    ax = axes(figures.longer.draw_turns_in_training(dim=16))[0]
+    lines = ax.lines
     expected = [4096 * 10_000 ** (-2 * i / 16) / (2 * math.pi) for i in range(8)]
     assert lines[0].get_ydata() == pytest.approx(expected, rel=1e-12)
-    assert lines[1].get_ydata()[0] < 1  # the dot: the first pair below one turn
+    for dot, turns, said in zip(lines[1::2], (lines[0].get_ydata(), lines[2].get_ydata()), ax.texts, strict=False):
+        below = [i for i in range(8) if turns[i] < 1]
+        assert (dot.get_xdata()[0], dot.get_ydata()[0]) == (below[0], turns[below[0]])
+        assert said.get_text().endswith(f"\n{len(below)} of 8 pairs below one turn")
 
 
 def test_scaled_speeds_are_the_plain_loop():

@@ -218,6 +218,18 @@ def test_a_module_of_given_speeds(interleaved, generator):
     torch.testing.assert_close(turned, by_loops(q, 2 * torch.arange(5), interleaved=interleaved), rtol=0, atol=1e-12)
 
 
+@layouts
+def test_what_a_module_hands_out_is_not_its_own(interleaved, generator):
+    """Who writes into its speeds, its tables or its results changes nothing of the next rotation."""
+    rope = RotaryEmbedding(8, interleaved=interleaved)
+    q, k = normal(generator, 1, 5, 8), normal(generator, 1, 5, 8)
+    at = torch.arange(5)
+    before = [x.clone() for x in rope(q, k, positions=at)]
+    for handed_out in (rope.inv_freq, *rope.tables(at), *rope(q, k, positions=at)):
+        handed_out.zero_()
+    assert all(map(torch.equal, rope(q, k, positions=at), before))
+
+
 def test_speeds_given_on_a_gpu_are_kept_on_the_cpu():
     """A module that is saved can then be loaded where there is no GPU. (Here it is only pretended.)"""
     with FakeTensorMode():
