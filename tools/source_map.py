@@ -1,6 +1,6 @@
-"""The source map: for each passage of the five documents the places that cover and correct it (see tools.lists).
+"""The source map, for authors: for each passage of the five documents the places that cover and correct it.
 
-chapters/documents.json lists the passages. A cell of a notebook says in its metadata which of them its section covers,
+tools/documents.json lists the passages. A cell of a notebook says in its metadata which of them its section covers,
 {"covers": ["A 3.2a", "E 2.1c"]}; a cell of the page of claims says what it corrects, with "corrects". The section is
 that of the cell's first heading or, in a cell without one, of the last heading before it.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CHAPTERS = Path(__file__).parent.parent / "chapters"
-PAGE = CHAPTERS / "source_map.md"
+PAGE, DOCUMENTS = (Path(__file__).with_name(name) for name in ("source_map.md", "documents.json"))
 KINDS = ("covers", "corrects")
 HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 HEAD = "| No. | Subject | In the book | Corrected |\n|---|---|---|---|\n"
@@ -42,7 +42,7 @@ def problems(documents: dict, declarations: dict[str, list[tuple[str, str, str]]
     for page, found in declarations.items():
         for kind, passage, _ in found:
             if passage not in known:
-                yield f"{page} {kind} {passage!r}, which is no passage in chapters/documents.json"
+                yield f"{page} {kind} {passage!r}, which is no passage in tools/documents.json"
     covered = {passage for found in declarations.values() for kind, passage, _ in found if kind == "covers"}
     for passage, subject in known.items():
         if passage not in covered:
@@ -53,7 +53,7 @@ def link(page: str, heading: str) -> str:
     """A link to a section, with its title."""
     anchor = re.sub(r"[^\w\- ]", "", re.sub(r"\$.*?\$", "", heading).strip().lower()).replace(" ", "-")
     in_a_table = re.sub(r"\$.*?\$", lambda math: re.sub(r"\|(.*?)\|", r"\\lvert \1\\rvert", math[0]), heading)
-    return f"[{in_a_table}]({page}.ipynb#{anchor})"
+    return f"[{in_a_table}](../chapters/{page}.ipynb#{anchor})"
 
 
 def name(page: str) -> str:
@@ -81,7 +81,7 @@ def tables(documents: dict, declarations: dict[str, list[tuple[str, str, str]]])
 
 def page() -> str:
     """The whole page: its own words, and behind them the tables."""
-    documents = json.loads((CHAPTERS / "documents.json").read_text(encoding="utf-8"))
+    documents = json.loads(DOCUMENTS.read_text(encoding="utf-8"))
     paths = sorted(CHAPTERS.glob("*.ipynb"))
     declarations = {path.stem: declared(json.loads(path.read_text(encoding="utf-8"))) for path in paths}
     if wrong := list(problems(documents, declarations)):

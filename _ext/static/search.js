@@ -1,6 +1,6 @@
 // Answers the search: sections, statements, terms and functions, each with the words around the hit.
 (() => {
-  const MOST = 50, AROUND = 220, LAST = /reference|source_map|bibliography/;
+  const MOST = 50, AROUND = 220, LAST = /reference|bibliography/;
   const SPACES = /[\s,;:!?"“”()]+/;
   const SMALL = new Set(("a about an and are as at be but by can do does for from has have how i if in into is it its my " +
     "not of on one or so than that the their then there they this to vs was we what when where which who why will with you"

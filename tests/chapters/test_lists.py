@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import ROOT
 from tools import lists, source_map
 
-DOCUMENTS = json.loads((ROOT / "chapters" / "documents.json").read_text(encoding="utf-8"))
+DOCUMENTS = json.loads(source_map.DOCUMENTS.read_text(encoding="utf-8"))
 NOTEBOOKS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "chapters").glob("*.ipynb")}
 DECLARED = {stem: source_map.declared(notebook) for stem, notebook in NOTEBOOKS.items()}
 SMALL = {
@@ -56,7 +56,7 @@ def test_nothing_is_declared_twice_in_a_section_and_only_claims_correct():
     [
         (["A 1", "A 2.1a", "B 1"], []),
         (["A 1", "A 2.1a"], ['no cell covers B 1 ("A third")']),
-        (["A 1", "A 2.1a", "B 1", "A 3"], ["one covers 'A 3', which is no passage in chapters/documents.json"]),
+        (["A 1", "A 2.1a", "B 1", "A 3"], ["one covers 'A 3', which is no passage in tools/documents.json"]),
         ("B 1", ["one covers 'B', which", "one covers ' ', which", "one covers '1', which",
                  "no cell covers A 1 ", "no cell covers A 2.1a ", "no cell covers B 1 "]),
     ],
@@ -104,8 +104,8 @@ def test_the_source_map_has_a_row_for_each_passage_and_links_to_each_place():
         "claims": [("covers", "A 1", "So?")],
     }
     assert source_map.tables({"A": SMALL["A"]}, declared).splitlines()[-2:] == [
-        "| A\N{NO-BREAK SPACE}1 | One subject | Chapter 1: [Wave $x$](01_one.ipynb#wave); "
-        "Claims: [So?](claims.ipynb#so) | Chapter 1: [Last](01_one.ipynb#last) |",
+        "| A\N{NO-BREAK SPACE}1 | One subject | Chapter 1: [Wave $x$](../chapters/01_one.ipynb#wave); "
+        "Claims: [So?](../chapters/claims.ipynb#so) | Chapter 1: [Last](../chapters/01_one.ipynb#last) |",
         "| A\N{NO-BREAK SPACE}2.1a | Another |  |  |",
     ]
 
