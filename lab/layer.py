@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 
 from rope_lib import RotaryEmbedding, attention
-from rope_lib.theory.sinusoidal import sinusoidal_encoding
 
 Cache = tuple[Tensor, Tensor]  # keys, rotated, and values: (batch, kv_heads, words, head_dim)
 
@@ -18,8 +17,10 @@ class SinusoidalEncoding(nn.Module):
 
     def __init__(self, dim: int, *, max_len: int, dropout: float):
         super().__init__()
-        codes = sinusoidal_encoding(torch.arange(max_len), dim)
-        self.register_buffer("codes", codes)  # stored with the weights
+        speeds = 10000 ** (-torch.arange(0, dim, 2).double() / dim)
+        angles = torch.arange(max_len)[:, None] * speeds
+        codes = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+        self.register_buffer("codes", codes.float())  # rounded once
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
