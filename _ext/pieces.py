@@ -16,7 +16,8 @@ from sphinx.util import logging
 logger = logging.getLogger(__name__)
 FIGURES = Path(__file__).parent.parent / "figures"
 FIRST, SCRIPT = FIGURES / "out" / "first", FIGURES / "piece.js"
-REST = re.compile(r'<p class="rp-rest">.*?</p><div hidden class="rope-piece', re.DOTALL)  # a notebook before it is run
+# What a notebook shows before its cell is run.
+REST = re.compile(r'<p class="rp-rest">.*?</p><div hidden="hidden" class="rope-piece', re.DOTALL)
 SETS = re.compile(r"#piece-([\w-]+)/(.+)")
 PIECE = re.compile(r'class="rope-piece[^>]*? id="piece-([\w-]+)"')
 RIGHT = "margin:.3rem 0 0;font-size:.85rem;text-align:right"

@@ -193,10 +193,13 @@ class Piece:
 
 
 def in_a_notebook(piece: str, *alts: str) -> str:
-    """A piece as a cell shows it: hidden behind what it shows in words, until the script has set it up."""
+    """A piece as a cell shows it: hidden behind what it shows in words, until the script has set it up.
+
+    JupyterLab drops attributes without a value from a notebook that it does not trust: hidden has one.
+    """
     script = files("figures").joinpath("piece.js").read_text(encoding="utf-8")  # also from a zip
     rest = html.escape(" ".join(["Run this cell, and its piece can be played with.", *alts]), quote=False)
-    piece = piece.replace('<div class="rope-piece', '<div hidden class="rope-piece', 1)
+    piece = piece.replace('<div class="rope-piece', '<div hidden="hidden" class="rope-piece', 1)
     return f'<p class="rp-rest">{rest}</p>{piece}<script>\n{script}</script>'
 
 
