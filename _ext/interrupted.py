@@ -1,4 +1,4 @@
-"""What an interrupted build has left is removed when the next one begins, and two builds at once take turns.
+"""What earlier builds have left is removed: an interrupted one, or one of pages that are gone. Two at once take turns.
 
 Sphinx takes the pages that an interrupted build wrote for finished, and leaves out what that build had not come to: the
 search index, say. So _build/running exists while a build runs, and is removed when it has ended well.
@@ -25,7 +25,22 @@ def begin(app: Sphinx) -> None:
 
     def end(app: Sphinx, exception: Exception | None) -> None:
         if exception is None:
+            remove_pages_that_are_gone(app)
             mark.unlink()
         lock.release()
 
     app.connect("build-finished", end, priority=1000)  # when all others are done
+
+
+def remove_pages_that_are_gone(app: Sphinx) -> None:
+    """Of a page that was taken out or renamed: itself, its notebook for download, its page for the wall."""
+    out, pages = Path(app.outdir), [Path(page) for page in app.env.found_docs]
+    for folder in sorted({page.parent for page in pages}):
+        names = {page.name for page in pages if page.parent == folder} | {"search", "genindex"}
+        for place, pattern in ((folder, "*.html"), (Path("_sources", folder), "*.*")):
+            gone = [path for path in (out / place).glob(pattern) if path.name.split(".")[0] not in names]
+            for path in gone:
+                path.unlink()
+    for path in (out / "wall").glob("*.html"):
+        if path.stem not in {page.name for page in pages}:
+            path.unlink()

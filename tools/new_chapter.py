@@ -28,8 +28,8 @@ def lines(stem: str, title: str) -> dict[Path, tuple[re.Pattern, str]]:
     """What is written behind the last chapter, in the table of contents and on the first page."""
     number = int(stem[:2])
     row = (
-        f"| [{number} {title}]({stem}.ipynb) |  | What comes out, with a link "
-        f"[to its place]({stem}.ipynb#the-reader-s-question). | 5 min | 10 s |\n"
+        f"| [{number} {title}]({stem}.ipynb) |  | Write here what comes out, with a link "
+        f"[to its place]({stem}.ipynb#write-here-the-section). | 5 min | 10 s |\n"
     )
     return {
         ROOT / "_toc.yml": (LAST_IN_TOC, f"      - file: chapters/{stem}\n"),
@@ -45,6 +45,7 @@ def begin(stem: str, title: str) -> None:
     for path, (place, line) in lines(stem, title).items():
         text = path.read_text(encoding="utf-8")
         path.write_text(place.sub(lambda known, line=line: known[0] + line, text, count=1), encoding="utf-8")
+    print(f"{chapter.relative_to(ROOT)} is begun. Write it, and its row in chapters/index.md.")
 
 
 def remove(stem: str) -> None:
@@ -55,6 +56,10 @@ def remove(stem: str) -> None:
         kept = [line for line in text if f"({stem}.ipynb)" not in line and f"chapters/{stem}\n" not in line]
         path.write_text("".join(kept), encoding="utf-8")
     attack.write(json.loads(attack.STORED.read_text(encoding="utf-8")))
+    pages = ROOT / "_build" / "html"
+    for page in (f"chapters/{stem}.html", f"wall/{stem}.html", f"_sources/chapters/{stem}.ipynb"):
+        (pages / page).unlink(missing_ok=True)
+    print("Removed. `make lists` counts anew; its number goes out of the rows of chapters/notation.md by hand.")
 
 
 if __name__ == "__main__":

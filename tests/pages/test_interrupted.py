@@ -61,3 +61,17 @@ def test_a_whole_build_is_taken_up(book):
     assert build(folder) == 0
     assert stale.exists()
     stale.unlink()
+
+
+def test_a_page_that_was_taken_out_is_gone(book):
+    folder, whole = book
+    (folder / "three.md").write_text("# Page three\n\nWords.\n", encoding="utf-8")
+    index = folder / "index.md"
+    before = index.read_text(encoding="utf-8")
+    index.write_text(before.replace("two\n", "two\nthree\n"), encoding="utf-8")
+    assert build(folder) == 0
+    assert (folder / "out" / "html" / "three.html").exists()
+    (folder / "three.md").unlink()
+    index.write_text(before, encoding="utf-8")
+    assert build(folder) == 0
+    assert written(folder).keys() == whole.keys()
