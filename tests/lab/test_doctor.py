@@ -329,24 +329,36 @@ def test_the_right_model_wins_a_tie():
 # -- What is dropped when a cache is full ------------------------------------------------------------------------------
 
 
-def test_a_real_shift():
+PROMPT = opened.texts()["book"][: 512 - shifts.BEFORE].tolist()
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """How far what was written is from each shift; computed once for each cache, as it takes seconds."""
+    return {keep: shifts.distances_of_shifts(PROMPT, ENGINES.shifts[keep], 512) for keep in (0, 1)}
+
+
+def test_a_real_shift(apart):
     """Its cache of 512 was full, and half of it was dropped, the first token with it, or not."""
-    prompt = opened.texts()["book"][: 512 - shifts.BEFORE].tolist()
     for keep, found in ((0, "the first token with it"), (1, "the first token kept")):
-        apart = shifts.distances_of_shifts(prompt, ENGINES.shifts[keep], 512)
-        said = shifts.shift_report(apart, 512)
+        said = shifts.shift_report(apart[keep], 512)
         assert f"Found behind 512 tokens: half was dropped, and {found}." in said
         assert ("--keep 1" in said) == (keep == 0)
-    assert shifts.distances_of_shifts(prompt, ENGINES.shifts[0][:31], 512) == {}
+    assert shifts.distances_of_shifts(PROMPT, ENGINES.shifts[0][:31], 512) == {}
     assert shifts.shift_report({}, 512) == "It stopped writing: it does not shift at 512 tokens."
 
 
-def test_a_lost_first_token_is_a_mistake(monkeypatch, capsys):
+def test_a_lost_first_token_is_a_mistake(monkeypatch, capsys, apart):
     """The rotation is right, and the status says all the same that something is wrong."""
-    prompt = opened.texts()["book"][: 512 - shifts.BEFORE].tolist()
     monkeypatch.setattr(program, "ask_all", lambda address, table: (ENGINES.runs["as it is"], {}))
     for keep, status in ((0, 1), (1, 0)):
         written = ENGINES.shifts[keep]
-        monkeypatch.setattr(program, "over_the_border", lambda address, context, written=written: (prompt, written))
+        monkeypatch.setattr(program, "over_the_border", lambda address, context, written=written: (PROMPT, written))
+
+        def computed(*given, keep=keep, written=written):
+            assert given == (PROMPT, written, 512)
+            return apart[keep]
+
+        monkeypatch.setattr(program, "distances_of_shifts", computed)
         assert program.main(["http://localhost:8080", "--context", "512"]) == status
     assert "Nothing wrong that these prompts would show." in capsys.readouterr().out
