@@ -338,6 +338,7 @@ def apart():
     return {keep: shifts.distances_of_shifts(PROMPT, ENGINES.shifts[keep], 512) for keep in (0, 1)}
 
 
+@pytest.mark.weights
 def test_a_real_shift(apart):
     """Its cache of 512 was full, and half of it was dropped, the first token with it, or not."""
     for keep, found in ((0, "the first token with it"), (1, "the first token kept")):
@@ -348,6 +349,7 @@ def test_a_real_shift(apart):
     assert shifts.shift_report({}, 512) == "It stopped writing: it does not shift at 512 tokens."
 
 
+@pytest.mark.weights
 def test_a_lost_first_token_is_a_mistake(monkeypatch, capsys, apart):
     """The rotation is right, and the status says all the same that something is wrong."""
     monkeypatch.setattr(program, "ask_all", lambda address, table: (ENGINES.runs["as it is"], {}))
