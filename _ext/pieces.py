@@ -15,7 +15,7 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 FIGURES = Path(__file__).parent.parent / "figures"
-FIRST, SCRIPT = FIGURES / "out" / "first", FIGURES / "piece.js"
+FIRST = FIGURES / "out" / "first"
 # What a notebook shows before its cell is run.
 REST = re.compile(r'<p class="rp-rest">.*?</p><div hidden="hidden" class="rope-piece', re.DOTALL)
 SETS = re.compile(r"#piece-([\w-]+)/(.+)")
@@ -79,7 +79,7 @@ class LinkPiecesAlone(SphinxPostTransform):
                 link = f'<p style="{RIGHT}"><a href="{root}pieces/{match[1]}.html">Full screen</a></p>'
                 raw.parent.insert(raw.parent.index(raw) + 1, nodes.raw("", link, format="html"))
                 self.env.metadata[self.env.docname].setdefault("pieces", {})[match[1]] = piece
-                self.env.metadata[self.env.docname].setdefault("scripts", []).append(SCRIPT.name)
+                self.env.metadata[self.env.docname].setdefault("scripts", []).append("piece.js")
 
 
 # -- Links that set a piece --------------------------------------------------------------------------------------------
@@ -146,7 +146,6 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("config-inited", lambda app, config: config.html_static_path.append(str(SCRIPT)))
     app.add_post_transform(FirstPictures)
     app.add_post_transform(LinkPiecesAlone)
     app.add_transform(KeepSettingLinks)
