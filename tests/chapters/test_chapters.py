@@ -187,7 +187,7 @@ def test_form_of_a_chapter(path):
     titles = [heading for heading in headings if heading.startswith("# ")]
     assert len(titles) == 1, f"a chapter has one title, `# ...`; this one has {titles}"
     assert headings[-1] == "## Further reading", f"the last heading is ## Further reading; it is {headings[-1]}"
-    summary = re.search(r"^> \*\*In three sentences\.\*\* (.*)\n\n## (Exercises|Further)", text, re.MULTILINE)
+    summary = re.search(r"^> \*\*In three sentences\.\*\* (.*)\n\n## (Appendix|Exercises|Further)", text, re.MULTILINE)
     assert summary, "before its exercises a chapter has a quote: > **In three sentences.** First. Second. Third."
     sentences = re.split(r"(?<=\.)\s+(?=[A-Z])", summary[1])
     assert len(sentences) == 3, f"three sentences, each from one capital letter to a full stop; here are {sentences}"
