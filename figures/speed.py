@@ -1,7 +1,6 @@
 """How long the rotation and linear attention take, from the stored results of the benchmark, and what was counted."""
 
 from itertools import product
-from statistics import median
 
 from matplotlib.figure import Figure
 
@@ -88,34 +87,4 @@ def draw_linear_attention_speed() -> Figure:
     ax.margins(x=0.03)
     if on_phone():
         ax.legend(loc="lower left", bbox_to_anchor=(0, 1))
-    return figure
-
-
-@styled
-def draw_steadiness() -> Figure:
-    """Times of three forms alone and beside busy programs: a dot for each start of these, lines through medians."""
-    found = results.stored("steadiness")
-    situations = [name for name in found if name != "machine"]
-    styles = {
-        "temporaries": ("with temporaries", OTHER, "^", 0.15),
-        "blocks": ("head by head", VERMILLION, "s", -0.15),
-        "rope_lib": ("whole operations (rope_lib)", BLUE, "o", 0),
-    }
-    figure = sheet(3.6)
-    ax = figure.subplots()
-    for form, (label, colour, marker, aside) in styles.items():
-        for place, situation in enumerate(situations):
-            times = found[situation][form]
-            ax.plot([place + aside] * len(times), times, marker, color=colour, fillstyle="none", markersize=4)
-        medians = [median(found[situation][form]) for situation in situations]
-        ax.plot([place + aside for place in range(len(situations))], medians, color=colour, linewidth=1, label=label)
-    names = [name.replace(", ", ",\n") for name in situations]
-    if on_phone():
-        names = [name.removesuffix(" while they wait").replace(" ", "\n") for name in names]
-    ax.set_xticks(range(len(situations)), names, fontsize=8)
-    ax.set(yscale="log", xlabel="busy programs beside", ylabel="time (clones)")
-    ticks = [1, 2, 5, 10, 20]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set_yticks([], minor=True)
-    figure.legend(loc="outside upper left", ncols=1 if on_phone() else 3)
     return figure

@@ -47,7 +47,7 @@ from figures.palette import HUES
 from figures.rotation import score_tables
 from figures.sinusoidal import clock
 from figures.style import MAP, NARROW_WIDTH, SIGNED, WIDTH, narrow_form
-from lab import published, results, traffic
+from lab import published, traffic
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
 from rope_lib.theory import reference
@@ -344,19 +344,6 @@ def test_speed_pictures_show_the_stored_results():
     rows = found["linear_attention"]
     assert list(softmax.get_ydata()) == [row["forward"]["softmax"] for row in rows]
     assert list(ours.get_ydata()) == [row["forward"]["rotated"] for row in rows]
-
-
-def test_steadiness_shows_the_stored_results():
-    found = results.stored("steadiness")
-    situations = [name for name in found if name != "machine"]
-    panel = axes(figures.speed.draw_steadiness())[0]
-    dots = [line for line in panel.lines if line.get_marker() not in ("None", None)]
-    shown = sorted(value for line in dots for value in line.get_ydata())
-    assert shown == sorted(value for name in situations for times in found[name].values() for value in times)
-    medians = {line.get_label(): list(line.get_ydata()) for line in panel.lines if line not in dots}
-    [ours] = [values for label, values in medians.items() if "rope_lib" in label]
-    assert ours == [np.median(found[name]["rope_lib"]) for name in situations]
-    assert [tick.get_text().replace(",\n", ", ") for tick in panel.get_xticklabels()] == situations
 
 
 def test_traffic_shows_what_was_counted():
