@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import ctypes
 import json
+import multiprocessing
 import os
 import platform
 import random
@@ -27,7 +28,6 @@ from tqdm import tqdm
 
 import lab
 from bench.peers import PEERS, clone, fla_naive_chunk, ours
-from lab.memory import peak_rise
 from lab.results import NO_ROTATION, report
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, linear_attention
@@ -305,6 +305,25 @@ def _one_call(n: int) -> Callable[[], Tensor]:
     q, k, v = torch.randn(3, 1, 8, n, 64)
     rotation = _rotated_numerator(n)
     return lambda: linear_attention(q, k, v, causal=True, rotation=rotation)
+
+
+def peak_rise(function: Callable[[int], Callable[[], object]], size: int) -> int:
+    """Bytes by which function(size)(), a call that it prepares, raises the peak of a process of its own (Linux)."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_rise, (function, size))
+
+
+def _rise(function: Callable[[int], Callable[[], object]], size: int) -> int:
+    call = function(size)
+    before = _most_memory()
+    call()
+    return _most_memory() - before
+
+
+def _most_memory() -> int:
+    """Bytes that this process has held at most (ru_maxrss would begin with the parent's)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
 
 def _wait(device: str) -> None:

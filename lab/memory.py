@@ -1,8 +1,6 @@
 """How much memory a piece of code takes anew, whether or not it gives it back."""
 
-import multiprocessing
 from collections.abc import Callable
-from pathlib import Path
 
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -31,22 +29,3 @@ def memory_taken(function: Callable[[], object]) -> int:
     with _Count() as count:
         function()
     return count.taken
-
-
-def peak_rise(function: Callable[[int], Callable[[], object]], size: int) -> int:
-    """Bytes by which function(size)(), a call that it prepares, raises the peak of a process of its own (Linux)."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_rise, (function, size))
-
-
-def _rise(function: Callable[[int], Callable[[], object]], size: int) -> int:
-    call = function(size)
-    before = _most_memory()
-    call()
-    return _most_memory() - before
-
-
-def _most_memory() -> int:
-    """Bytes that this process has held at most (ru_maxrss would begin with the parent's)."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])

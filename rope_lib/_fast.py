@@ -8,14 +8,14 @@ tables of float32 (`_rotate_mixed`; `lab.traffic` counts what they move). On a C
   usual formula in half precision, which rounds at each step where this one rounds once.)
 * Waiting. torch shares an operation on more than 32768 elements among several cores and ends it with the slowest.
   Beside a busy program that can cost 8 ms, one turn of that program, in each operation. So there are few operations on
-  x, each on all of it, and tables, which are small, are prepared in pieces that are not shared (`_by_pieces`).
+  x, each on all of it.
+
+`python -m bench.branches` measures what each branch gains.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -26,7 +26,7 @@ from torch.nn import Parameter
 from rope_lib._checks import HALF
 from rope_lib.formula import rotate_pairs
 
-PIECE = 2**15  # elements: torch shares more than these among several cores
+FEW = 2**15  # elements: torch shares more than these among several cores
 
 
 def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
@@ -37,14 +37,14 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
         elif _is_simple(x, cos, interleaved):
             tables = _prepare(cos, sin, interleaved) if tables is None else tables
-            wide = at_least_float32(x)
-            rotated.append(_rotate_simple(wide, *tables, in_place=wide is not x).type_as(x))
+            rotated.append(_rotate_simple(at_least_float32(x), *tables).type_as(x))
         elif _forward_mode():
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
         else:
-            if x.requires_grad and (cos.is_inference() or sin.is_inference()):  # autograd cannot save such tensors
-                cos, sin = cos.clone(), sin.clone()
-            rotated.append(_Rotation.apply(x, cos, sin, interleaved))
+            saved = (
+                table.clone() if table.is_inference() else table for table in (cos, sin)
+            )  # autograd saves no others
+            rotated.append(_Rotation.apply(x, *saved, interleaved))
     return tuple(rotated)
 
 
@@ -63,7 +63,7 @@ def _is_simple(x: Tensor, cos: Tensor, interleaved: bool) -> bool:
     """Few elements, or one product of complex numbers, and no gradient: an autograd Function would cost more."""
     if x.requires_grad and torch.is_grad_enabled():
         return False
-    return (_on_cpu(x) and x.numel() <= PIECE) or (interleaved and torch.promote_types(x.dtype, cos.dtype) == x.dtype)
+    return (_on_cpu(x) and x.numel() <= FEW) or (interleaved and torch.promote_types(x.dtype, cos.dtype) == x.dtype)
 
 
 def _on_cpu(x: Tensor) -> bool:
@@ -87,21 +87,11 @@ def at_least_float32(x: Tensor) -> Tensor:
 def _prepare(cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     """cos + i sin for interleaved pairs, which are complex numbers in memory; else two tables of the full width."""
     if interleaved:
-        return (_by_pieces(torch.complex, cos, sin),)
+        return (torch.complex(cos, sin),)
     return torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)
 
 
-def _by_pieces(function: Callable[..., Tensor], *tables: Tensor) -> Tensor:
-    """function(*tables), on a CPU in pieces so small that torch does not share them among cores."""
-    elements = tables[0].numel()
-    if elements <= PIECE or not _on_cpu(tables[0]):
-        return function(*tables)
-    length = max(1, PIECE * tables[0].shape[-2] // elements)
-    pieces = (table.split(length, dim=-2) for table in tables)
-    return torch.cat([function(*piece) for piece in zip(*pieces, strict=True)], dim=-2)
-
-
-def _rotate_simple(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_place: bool = False) -> Tensor:
+def _rotate_simple(x: Tensor, cos: Tensor, sin: Tensor | None = None) -> Tensor:
     """(x0 + i x1) (cos + i sin), or (x0, x1) cos + (x1, x0) sin, in operations that torch.func can differentiate.
 
     The tables are those of `_prepare`: one for interleaved pairs, two for half-split ones.
@@ -110,11 +100,7 @@ def _rotate_simple(x: Tensor, cos: Tensor, sin: Tensor | None = None, *, in_plac
         return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), sin)
     if torch.is_inference_mode_enabled():
         try:  # viewing x as complex takes half as long for a single token, but autograd cannot follow it
-            numbers = x.view(x.dtype.to_complex())
-            if in_place and cos.dtype is numbers.dtype:
-                numbers.mul_(cos)
-                return x
-            y = numbers * cos
+            y = x.view(x.dtype.to_complex()) * cos
             return y.view(y.dtype.to_real())
         except RuntimeError:  # odd strides, or inside vmap
             pass
@@ -134,7 +120,7 @@ def _rotate_new(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tenso
     y = torch.empty_like(x, memory_format=torch.contiguous_format)
     x0, x1 = wide.chunk(2, dim=-1)
     if interleaved:
-        torch.mul(_as_complex(wide), _by_pieces(torch.complex, cos, sin), out=_as_complex(y if wide is x else wide))
+        torch.mul(_as_complex(wide), torch.complex(cos, sin), out=_as_complex(y if wide is x else wide))
     elif wide is x:  # y = x cos, then y0 -= x1 sin, y1 += x0 sin
         y0, y1 = torch.mul(x, torch.cat((cos, cos), dim=-1), out=y).chunk(2, dim=-1)
         y0.addcmul_(x1, sin, value=-1)
@@ -183,17 +169,9 @@ class _Rotation(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple:
         cos, sin = ctx.saved_tensors
-        minus_sin = _by_pieces(torch.neg, sin)
-        [back] = rotate(
-            (gradient,), cos, minus_sin, ctx.interleaved
-        )  # `rotate`, so that it can be differentiated again
+        [back] = rotate((gradient,), cos, -sin, ctx.interleaved)  # `rotate`, so that it can be differentiated again
         return back, None, None, None
 
     @staticmethod
     def vmap(info, in_dims: tuple, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> tuple[Tensor, int]:
         return torch.vmap(partial(rotate_pairs, interleaved=interleaved), in_dims=in_dims[:3])(x, cos, sin), 0
-
-
-_Rotation.forward.__signature__ = inspect.signature(
-    _Rotation.forward
-)  # torch calls inspect.signature at each apply, which takes 60 us unless the signature is stored

@@ -153,3 +153,12 @@ def test_rows_of_the_benchmark_are_measured(monkeypatch):
 def test_ratios_are_taken_in_the_same_rounds():
     seconds = {"clone": [1.0, 1.0, 1.0, 4.0, 4.0, 4.0, 4.0], "early": [2.0, 2.0, 2.0], "late": [8.0] * 7}
     assert speed.ratios(seconds) == {"clone": 1, "early": 2, "late": 2}
+
+
+def one_megabyte(size):
+    return lambda: torch.ones(size, 2**20, dtype=torch.uint8)
+
+
+@ON_LINUX
+def test_the_peak_rises_by_what_is_taken():
+    assert 64 * 2**20 <= speed.peak_rise(one_megabyte, 64) < 80 * 2**20

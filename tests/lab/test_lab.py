@@ -6,13 +6,13 @@ import torch
 
 from lab import mistakes, results
 from lab.layer import RotaryAttention, SinusoidalEncoding
-from lab.memory import memory_taken, peak_rise
+from lab.memory import memory_taken
 from lab.precision import angle_errors, angles_in, score_errors
 from lab.similarity import diagonal_share
 from lab.traffic import rotation_traffic, traffic
 from rope_lib.theory.sinusoidal import sinusoidal_encoding
 from tests import oracles
-from tests.conftest import ON_LINUX, ROOT
+from tests.conftest import ROOT
 
 
 def test_exponent_of_a_power_law():
@@ -43,15 +43,6 @@ def test_rows_are_chosen_by_their_settings():
     assert results.rows_of(found, mode="eager", dtype="float32") == rows[:1]
     assert results.rows_of(found) == rows
     assert [results.setting(row) for row in rows] == ["eager, float32, interleaved", "eager, x, half-split"]
-
-
-def one_megabyte(size):
-    return lambda: torch.ones(size, 2**20, dtype=torch.uint8)
-
-
-@ON_LINUX
-def test_the_peak_rises_by_what_is_taken():
-    assert 64 * 2**20 <= peak_rise(one_megabyte, 64) < 80 * 2**20
 
 
 def test_angle_errors_against_exact_arithmetic():

@@ -1,6 +1,5 @@
 """The fast forms of the rotation are the formula: for each dtype, shape and order of memory, in each derivative."""
 
-import inspect
 import itertools
 import sys
 import threading
@@ -22,12 +21,12 @@ sizes = pytest.mark.parametrize("large", [False, True, "off the CPU"])
 
 
 @pytest.fixture(autouse=True)
-def small_pieces(request, monkeypatch):
-    """Where a test asks for large inputs, more than two elements are large, and a piece of tables is one position. The
-    form for other devices is tested on the CPU, too."""
+def small_is_large(request, monkeypatch):
+    """Where a test asks for large inputs, more than two elements are large. The form for other devices is tested on
+    the CPU, too."""
     large = "large" in request.fixturenames and request.getfixturevalue("large")
     if large:
-        monkeypatch.setattr(_fast, "PIECE", 2)
+        monkeypatch.setattr(_fast, "FEW", 2)
     if large == "off the CPU":
         monkeypatch.setattr(_fast, "_on_cpu", lambda x: False)
 
@@ -127,20 +126,6 @@ def test_a_long_text_in_half_precision(interleaved, dtype, generator):
     rows = x.transpose(0, 1)[..., None, :]  # a batch of 8195 with one word each
     turned = apply_rotary_emb(rows, cos[7:8], sin[7:8], interleaved=interleaved)
     assert_rounded_once(turned, rows, cos[7:8], sin[7:8], interleaved=interleaved)
-
-
-@layouts
-@pytest.mark.parametrize("seq_len", range(97, 103))
-def test_pieces_of_tables_leave_nothing_out(interleaved, seq_len, generator, monkeypatch):
-    x = normal(generator, 2, seq_len, 8, dtype=torch.float32).requires_grad_()
-    upstream = normal(generator, 2, seq_len, 8, dtype=torch.float32)
-    cos, sin = tables(torch.arange(seq_len), 8)
-    for elements in (3, 4, 8, 12):  # less than one position of 4 pairs; one, two and three
-        monkeypatch.setattr(_fast, "PIECE", elements)
-        turned = apply_rotary_emb(x, cos, sin, interleaved=interleaved)
-        assert_rounded_once(turned.detach(), x.detach(), cos, sin, interleaved=interleaved)
-        [gradient] = torch.autograd.grad(turned, x, upstream)
-        assert_rounded_once(gradient, upstream, cos, -sin, interleaved=interleaved)
 
 
 @layouts
@@ -319,11 +304,6 @@ def test_every_way_to_the_rotation_takes_as_little(mode, interleaved, dtype, tim
         with NewMemory(x, cos, sin, turned, away) as memory:
             turned.backward(away)
         assert memory.total <= times * x.nbytes + 4 * cos.nbytes
-
-
-def test_torch_need_not_read_the_arguments_anew_at_each_call():
-    """A signature that is not stored is another object each time, and takes longer than rotating a few tokens."""
-    assert inspect.signature(_fast._Rotation.forward) is inspect.signature(_fast._Rotation.forward)
 
 
 # -- Gradients ---------------------------------------------------------------------------------------------------------
