@@ -4,14 +4,8 @@ import sys
 import pytest
 import torch
 
-from rope_lib import RotaryEmbedding, cos_sin, default_device, interleaved_to_half_split, inverse_frequencies
-from rope_lib.frequencies import axial_cos_sin, sectioned_cos_sin
-from rope_lib.linear import Rotation, linear_attention
-from rope_lib.softmax import attention, attention_from_scores
-from rope_lib.theory import relative
-from rope_lib.theory.decay import abel_bound, cosine_sum, mean_partial_sum
-from rope_lib.theory.matrices import rotation_matrix
-from rope_lib.theory.sinusoidal import sinusoidal_encoding
+from rope_lib import default_device
+from tests.library.calls import OF_TENSORS, RIGHT, each_tensor, tensors
 
 
 def test_name_comes_first_then_the_environment_then_the_machine(monkeypatch):
@@ -39,88 +33,64 @@ def test_unknown_devices(name, monkeypatch):
         default_device()
 
 
-WORDS, SLOPES, SPEEDS = torch.arange(9), relative.alibi_slopes(2), inverse_frequencies(8)
-
-
-def distances(x):
-    return relative.relative_distances(*[WORDS.to(x.device)] * 2)
-
-
-def linear(x, *, causal):
-    tables = cos_sin(WORDS.to(x.device), inverse_frequencies(4, device=x.device), dtype=x.dtype)
-    turn = Rotation(*tables, interleaved=True, denominator=False)
-    return linear_attention(x, x, x, causal=causal, rotation=turn, decay=0.9 if causal else None, chunk_size=2)
-
-
-def rotated(x, *, interleaved):
-    return RotaryEmbedding(4, interleaved=interleaved)(x, x, positions=WORDS.to(x.device))[0]
-
-
-RESULTS = {  # of x, (heads, seq_len, head_dim)
-    "rotation, interleaved": lambda x: rotated(x, interleaved=True),
-    "rotation, half-split": lambda x: rotated(x, interleaved=False),
-    "positions of two coordinates": lambda x: axial_cos_sin(WORDS.view(3, 3).to(x.device), SPEEDS)[0],
-    "positions in sections": lambda x: sectioned_cos_sin(
-        WORDS.view(3, 3).to(x.device), SPEEDS, sections=(2, 1, 1), interleaved_sections=False
-    )[0],
-    "weights in the other layout": lambda x: interleaved_to_half_split(x, head_dim=4, dim=-1),
-    "rotation matrix": lambda x: rotation_matrix(0.3, inverse_frequencies(4, device=x.device)),
-    "attention": lambda x: attention(x, x, x, causal=True),
-    "attention with a bias": lambda x: attention(
-        x, x, x, causal=True, bias=relative.alibi_bias(distances(x), SLOPES.to(x))
-    ),
-    "attention with the cache": lambda x: attention(x[:, 6:], x, x, causal=True),
-    "attention from scores": lambda x: attention_from_scores(x @ x.mT, x, causal=True),
-    "linear attention, causal": lambda x: linear(x, causal=True),
-    "linear attention": lambda x: linear(x, causal=False),
-    "Shaw": lambda x: relative.shaw_scores(x, x, x[0, :5], distances(x)),
-    "Transformer-XL": lambda x: relative.transformer_xl_scores(x, x, x[0], x[0, 0], x[1, 0], distances(x)),
-    "DeBERTa": lambda x: relative.deberta_scores(x, x, x[0, :6], x[1, :6], distances(x)),
-    "TUPE": lambda x: relative.tupe_scores(x, x, x[0], x[1]),
-    "T5": lambda x: relative.t5_bias(x[0, :8], distances(x), bidirectional=True, max_distance=8),
-    "sinusoidal code": lambda x: sinusoidal_encoding(WORDS.to(x.device), 4),
-    "mean of partial sums": lambda x: mean_partial_sum(WORDS.to(x.device), dim=8),
-    "sum of cosines": lambda x: cosine_sum(WORDS.to(x.device), dim=8),
-    "Abel's bound": lambda x: abel_bound(x[0, 0], WORDS.to(x.device)),
-}
 WITHOUT_FLOAT64 = {"mps"}  # results that are float64 cannot be had there
+ELSEWHERE = {"decay.cosine_sum_limit", "matrices.shift_matrix"}  # results that do not live where the arguments do
 
 
-@pytest.mark.parametrize("name", RESULTS)
-def test_results_follow_their_inputs_and_agree_with_float64(name, device, generator):
-    """In float32; sums of nine terms of size one are off by a few roundings of 2^-24, softmax included."""
-    x = torch.randn(2, 9, 4, generator=generator)
-    exact = RESULTS[name](x.double())
-    if device.type in WITHOUT_FLOAT64 and RESULTS[name](x).dtype == torch.float64:
+def moved(arguments, device):
+    """Speeds stay where they are made, if positions say where their tables belong; so does what cannot go there."""
+
+    def to(x):
+        return x if x.dtype == torch.float64 and torch.device(device).type in WITHOUT_FLOAT64 else x.to(device)
+
+    stays = "inv_freq" if "positions" in arguments else None
+    return {name: x if name == stays else each_tensor(to, x) for name, x in arguments.items()}
+
+
+@pytest.mark.parametrize("name", [name for name in OF_TENSORS if name not in ELSEWHERE])
+def test_results_follow_their_inputs_and_agree_with_float64(name, device):
+    """In float32; sums of six terms of size one are off by a few roundings of 2^-24, softmax included."""
+    function, arguments = RIGHT[name]
+    if device.type in WITHOUT_FLOAT64 and any(x.dtype == torch.float64 for x in tensors(function(**arguments))):
         pytest.skip("float64 by definition")
-    ours = RESULTS[name](x.to(device))
-    assert ours.device.type == device.type
-    torch.testing.assert_close(ours.cpu().double(), exact.double(), rtol=1e-5, atol=1e-5)
+    exact = function(**each_tensor(lambda x: x.double() if x.is_floating_point() else x, arguments))
+    ours = function(**moved(arguments, device))
+    for found, expected in zip(tensors(ours), tensors(exact), strict=True):
+        assert found.device.type == device.type
+        torch.testing.assert_close(found.cpu().double(), expected.double(), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", RESULTS)
-def test_results_do_not_follow_the_default_device(name, generator):
-    x = torch.randn(2, 9, 4, generator=generator)
+@pytest.mark.parametrize("name", OF_TENSORS)
+def test_results_do_not_follow_the_default_device(name):
+    function, arguments = RIGHT[name]
     with torch.device("meta"):
-        assert RESULTS[name](x).device.type == "cpu"
+        assert {result.device.type for result in tensors(function(**arguments))} == {"cpu"}
 
 
-@pytest.mark.parametrize("name", RESULTS)
-def test_results_do_not_follow_the_default_type(name, generator, request):
-    x = torch.randn(2, 9, 4, generator=generator)
-    expected = RESULTS[name](x)
+@pytest.mark.parametrize("name", OF_TENSORS)
+def test_results_do_not_follow_the_default_type(name, request):
+    function, arguments = RIGHT[name]
+    expected = tensors(function(**arguments))
     request.addfinalizer(lambda: torch.set_default_dtype(torch.float32))
     for default in (torch.float64, torch.bfloat16):
         torch.set_default_dtype(default)
-        result = RESULTS[name](x)
-        assert result.dtype == expected.dtype
-        assert torch.equal(result, expected)
+        torch.testing.assert_close(tensors(function(**arguments)), expected, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["attention", "linear attention, causal", "Shaw", "T5", "sum of cosines"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "softmax.attention",
+        "linear.linear_attention, turned, decay",
+        "relative.shaw_scores",
+        "relative.t5_bias, near",
+        "decay.cosine_sum",
+    ],
+)
 def test_nothing_is_made_on_a_device_of_its_own(name):
     """Tensors of the device `meta` have no values, and meet no others."""
-    assert RESULTS[name](torch.zeros(2, 9, 4, device="meta")).device.type == "meta"
+    function, arguments = RIGHT[name]
+    assert {result.device.type for result in tensors(function(**moved(arguments, "meta")))} == {"meta"}
 
 
 def test_importing_the_library_is_light_and_changes_nothing():

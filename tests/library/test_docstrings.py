@@ -1,14 +1,16 @@
-"""What CONTRIBUTING promises of public names: a docstring with an example, which the doctests run."""
+"""What CONTRIBUTING promises of public names: a docstring with an example, which the doctests run, and right calls."""
 
 import ast
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.library.calls import CALLS
 
 PUBLIC = {
-    f"{path.stem}.{node.name}": node
-    for path in sorted((ROOT / "rope_lib").rglob("[a-z]*.py"))
+    f"{(path.parent if path.stem == '__init__' else path).stem}.{node.name}": node
+    for path in sorted((ROOT / "rope_lib").rglob("*.py"))
+    if path.stem == "__init__" or not path.stem.startswith("_")
     for node in ast.parse(path.read_text(encoding="utf-8")).body
     if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
 }
@@ -18,6 +20,11 @@ PUBLIC = {
 def test_a_public_name_has_an_example(name):
     docstring = ast.get_docstring(PUBLIC[name]) or ""
     assert "Example:\n    >>> " in docstring, f"rope_lib.{name}: add `Example:` and a line that begins with >>>"
+
+
+@pytest.mark.parametrize("name", [name for name, node in PUBLIC.items() if isinstance(node, ast.FunctionDef)])
+def test_a_public_function_has_its_calls(name):
+    assert name in CALLS, f"rope_lib.{name}: add a right call to FUNCTIONS in tests/library/calls.py"
 
 
 @pytest.mark.parametrize("name", [name.removeprefix("scaling.") for name in PUBLIC if name.startswith("scaling.")])

@@ -5,16 +5,13 @@ import math
 import pytest
 import torch
 from torch._subclasses import FakeTensorMode
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from rope_lib import (
     RotaryEmbedding,
     apply_rotary_emb,
-    apply_rotary_pos_emb,
-    axial_cos_sin,
     cos_sin,
     frequencies_from_config,
-    half_split_to_interleaved,
-    interleaved_to_half_split,
     inverse_frequencies,
     linear,
     scaling,
@@ -22,116 +19,58 @@ from rope_lib import (
     softmax,
 )
 from rope_lib.formula import rotate_pairs
-from rope_lib.theory import decay, matrices, relative, sinusoidal
 from tests.conftest import OF_NEW_COMPILERS
-
-TRAINED = {"factor": 2.0, "original_max_position_embeddings": 64}
-SPEEDS = inverse_frequencies(8)
-COS, SIN = cos_sin(torch.arange(6), SPEEDS)
-X = torch.rand(2, 6, 8, generator=torch.Generator().manual_seed(0))
-STEPS = relative.relative_distances(torch.arange(6), torch.arange(6))
-TURNED = linear.Rotation(COS, SIN, interleaved=True, denominator=False)
-CONFIG = {"head_dim": 8, "rope_theta": 1e4, "rope_scaling": {"type": "yarn", **TRAINED}}
+from tests.library.calls import COS, OF_TENSORS, RIGHT, SIN, SPEEDS, TRAINED, X, each_tensor, tensors
 
 
-def step(q, values, normalizer):
-    output, state = linear.linear_attention_step(linear.State(values, normalizer), q, q, q)
-    return output, *state
+def same(found, expected):
+    """Tensors by their numbers, all else by what it prints."""
+    pairs = zip(tree_leaves(found), tree_leaves(expected), strict=True)
+    return all(torch.equal(x, y) if isinstance(x, torch.Tensor) else repr(x) == repr(y) for x, y in pairs)
 
 
-CALLS = {  # a name, a function and the tensors that it gets
-    "inverse_frequencies": (lambda: inverse_frequencies(8),),
-    "cos_sin": (cos_sin, torch.arange(6.0), SPEEDS),
-    "axial": (lambda p, f: axial_cos_sin(p, f), torch.zeros(6, 2), SPEEDS),
-    "sectioned": (
-        lambda p, f: sectioned_cos_sin(p, f, sections=(2, 2), interleaved_sections=False), torch.ones(6, 2), SPEEDS,
-    ),
-    "formula": (lambda x, c, s: rotate_pairs(x, c, s, interleaved=True), X, COS, SIN),
-    "rotation": (lambda x, c, s: apply_rotary_emb(x, c, s, interleaved=True), X, COS, SIN),
-    "rotation of halves": (lambda x, c, s: apply_rotary_emb(x, c, s, interleaved=False), X, COS, SIN),
-    "both": (lambda q, k, c, s: apply_rotary_pos_emb(q, k, c, s, interleaved=True), X, X + 1, COS, SIN),
-    "module": (lambda q, p: RotaryEmbedding(8, interleaved=True)(q, q, positions=p), X, torch.arange(6)),
-    "module, real places": (lambda p: RotaryEmbedding(8, interleaved=True)(X, X, positions=p), torch.arange(6.0)),
-    "position 0": (lambda q: RotaryEmbedding(8, interleaved=False)(q, q, positions=torch.zeros(6)), X),
-    "to halves": (lambda x: interleaved_to_half_split(x, head_dim=8, dim=-1), X),
-    "to halves, one pair": (lambda x: interleaved_to_half_split(x, head_dim=8, dim=-1, rotary_dim=2), X),
-    "to neighbours": (lambda x: half_split_to_interleaved(x, head_dim=2, dim=-1), X),
-    "attention": (lambda q, b: softmax.attention(q, q, q, causal=True, bias=b), X, torch.zeros(6, 6)),
-    "attention, scale": (lambda q: softmax.attention(q, q + 1, q, causal=True, scale=-0.5), X),
-    "scores": (lambda s, v: softmax.attention_from_scores(s, v, causal=True), torch.ones(6, 6), X),
-    "linear": (lambda q: linear.linear_attention(q, q, q, causal=True, rotation=TURNED), X),
-    "linear, all": (lambda q: linear.linear_attention(q, q, q, causal=False), X),
-    "step": (step, X, torch.ones(2, 8, 8), torch.ones(2, 8)),
-    "elu": (linear.elu_plus_one, X),
-    "scaling, linear": (lambda: scaling.linear_scaling(8, factor=2.0),),
-    "scaling, NTK": (lambda: scaling.ntk_scaling(8, factor=2.0),),
-    "scaling, parts": (lambda: scaling.ntk_by_parts_scaling(8, **TRAINED),),
-    "scaling, YaRN": (lambda: scaling.yarn_scaling(8, **TRAINED),),
-    "scaling, LongRoPE": (lambda: scaling.longrope_scaling(8, factors=[1.0] * 4),),
-    "scaling, p-RoPE": (lambda: scaling.proportional_scaling(8, partial_rotary_factor=0.5),),
-    "config": (lambda: frequencies_from_config(CONFIG)[0],),
-    "sinusoidal": (lambda p: sinusoidal.sinusoidal_encoding(p, 8), torch.arange(6)),
-    "matrix": (lambda p, f: matrices.rotation_matrix(p, f), torch.tensor(2.0), SPEEDS),
-    "shift": (lambda p: matrices.shift_matrix(p, 8), torch.tensor(2.0)),
-    "bound": (lambda h, p: decay.abel_bound(h, p), torch.ones(4), torch.arange(6.0)),
-    "mean": (lambda p: decay.mean_partial_sum(p, dim=8), torch.arange(6.0)),
-    "cosines": (lambda p: decay.cosine_sum(p, dim=8), torch.arange(6.0)),
-    "slopes": (lambda: relative.alibi_slopes(6),),
-    "alibi": (relative.alibi_bias, STEPS, relative.alibi_slopes(2)),
-    "t5": (lambda t, d: relative.t5_bias(t, d, bidirectional=True), torch.rand(32, 2), STEPS),
-    "shaw": (relative.shaw_scores, X, X, torch.rand(3, 8), STEPS),
-    "tupe": (relative.tupe_scores, X, X, X[0], X[0]),
-    "deberta": (relative.deberta_scores, X, X, torch.rand(4, 8), torch.rand(4, 8), STEPS),
-    "transformer-xl": (relative.transformer_xl_scores, X, X, torch.rand(6, 8), X[0, 0], X[0, 1], STEPS),
-}  # fmt: skip
-
-
-def results(name, tensors):
-    found = CALLS[name][0](*tensors)
-    return [found] if isinstance(found, torch.Tensor) else list(found)
-
-
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", RIGHT)
 def test_a_call_changes_nothing_and_gives_what_is_its_own(name):
     """Arguments stay; a result has memory of its own; who spoils it spoils no later call."""
-    given = [tensor.clone() for tensor in CALLS[name][1:]]
-    before = [tensor.clone() for tensor in given]
-    first = results(name, given)
-    kept = [result.clone() for result in first]
-    assert all(map(torch.equal, given, before))
-    theirs = {tensor.untyped_storage().data_ptr() for tensor in given}
-    own = [result.untyped_storage().data_ptr() for result in first]
+    function, arguments = RIGHT[name]
+    given, before = (each_tensor(torch.clone, arguments) for _ in range(2))
+    first = function(**given)
+    kept = each_tensor(torch.clone, first)
+    assert same(given, before)
+    theirs = {tensor.untyped_storage().data_ptr() for tensor in tensors(given)}
+    own = [result.untyped_storage().data_ptr() for result in tensors(first)]
     assert not theirs & set(own)
     assert len(own) == len(set(own))
-    for result in first:
+    for result in tensors(first):
         result.zero_()
-    assert all(map(torch.equal, given, before))
-    assert all(map(torch.equal, results(name, given), kept))
+    assert same(given, before)
+    assert same(function(**given), kept)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", RIGHT)
 def test_a_call_sees_what_its_arguments_are_now(name):
     """Nothing is remembered of the values that a tensor had before."""
-    given = [tensor.clone() for tensor in CALLS[name][1:]]
-    results(name, given)
-    for tensor in given:
+    function, arguments = RIGHT[name]
+    given = each_tensor(torch.clone, arguments)
+    function(**given)
+    for tensor in tensors(given):
         if tensor.is_floating_point():
             tensor.mul_(0.5)
-    fresh = [tensor.clone() for tensor in given]
-    assert all(map(torch.equal, results(name, given), results(name, fresh)))
+    assert same(function(**given), function(**each_tensor(torch.clone, given)))
 
 
-@pytest.mark.parametrize("name", [name for name, (_, *tensors) in CALLS.items() if tensors])
+@pytest.mark.parametrize("name", OF_TENSORS)
 def test_each_real_argument_has_a_gradient(name):
-    tensors = [tensor.clone() for tensor in CALLS[name][1:]]
-    for i, tensor in enumerate(tensors):
-        if tensor.is_floating_point():
-            asked = [one.detach() for one in tensors]
-            asked[i] = tensor.detach().requires_grad_()
-            found = [result.sum() for result in results(name, asked) if result.requires_grad]
+    function, arguments = RIGHT[name]
+    leaves, form = tree_flatten(arguments)
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point():
+            asked = leaf.clone().requires_grad_()
+            result = function(**tree_unflatten([*leaves[:i], asked, *leaves[i + 1 :]], form))
+            found = [part.sum() for part in tensors(result) if part.requires_grad]
             assert found, f"argument {i}"
             sum(found).backward()
-            assert asked[i].grad.isfinite().all()
+            assert asked.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("words", [4, 2**13])

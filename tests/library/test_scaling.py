@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from rope_lib import RotaryEmbedding, inverse_frequencies, scaling
 from rope_lib.theory import reference
 from tests.conftest import ROOT
+from tests.library.calls import CALLS, RIGHT
 
 PEER = json.loads((ROOT / "tests" / "data" / "transformers_rope.json").read_text())["cases"]
 LONG_FACTOR = [1 + 0.5 * pair for pair in range(16)]
+METHODS = [name for name in CALLS if name.startswith("scaling.") and name.endswith("_scaling")]
 
 
 def llama3(rotary_dim):
@@ -184,23 +186,12 @@ def test_the_ramp_of_yarn_stays_among_the_dimensions(dim, length, base, weights)
     torch.testing.assert_close(inv_freq, inverse_frequencies(dim, base=base) * (1 - weight / 2))
 
 
-WITHOUT_EFFECT = {
-    "linear": lambda **base: scaling.linear_scaling(16, factor=1, **base),
-    "ntk": lambda **base: scaling.ntk_scaling(16, factor=1, **base),
-    "dynamic": lambda **base: scaling.dynamic_ntk_scaling(16, factor=1, seq_len=10, max_position_embeddings=10, **base),
-    "by parts": lambda **base: scaling.ntk_by_parts_scaling(
-        16, factor=1, original_max_position_embeddings=2048, **base
-    ),
-    "yarn": lambda **base: scaling.yarn_scaling(16, factor=1, original_max_position_embeddings=2048, **base),
-    "longrope": lambda **base: scaling.longrope_scaling(16, factors=[1] * 8, **base),
-    "proportional": lambda **base: scaling.proportional_scaling(16, partial_rotary_factor=1, **base),
-}
-
-
-@pytest.mark.parametrize("scaled", WITHOUT_EFFECT.values(), ids=WITHOUT_EFFECT)
-def test_a_factor_of_one_changes_nothing_and_the_base_is_used(scaled):
-    torch.testing.assert_close(scaled(), inverse_frequencies(16), rtol=1e-15, atol=0)
-    torch.testing.assert_close(scaled(base=50.0), inverse_frequencies(16, base=50.0), rtol=1e-15, atol=0)
+@pytest.mark.parametrize("name", METHODS)
+def test_a_factor_of_one_changes_nothing_and_the_base_is_used(name):
+    function, arguments = RIGHT[f"{name}, without effect"]
+    torch.testing.assert_close(function(**arguments), inverse_frequencies(16), rtol=1e-15, atol=0)
+    expected = inverse_frequencies(16, base=50.0)
+    torch.testing.assert_close(function(**arguments, base=50.0), expected, rtol=1e-15, atol=0)
 
 
 def test_defaults_are_those_of_the_papers():
@@ -272,90 +263,8 @@ def test_position_interpolation_is_fractional_positions(generator):
 def test_speeds_are_made_on_the_cpu_in_float64():
     """Whatever the default device is: a checkpoint may be loaded on another one."""
     with torch.device("meta"):
-        speeds = [scaled() for scaled in WITHOUT_EFFECT.values()]
+        speeds = [CALLS[name].function(**CALLS[name].right) for name in METHODS]
     assert {(x.device.type, x.dtype) for x in speeds} == {("cpu", torch.float64)}
-
-
-def by_parts(scale, **changes):
-    return scale(8, **{"factor": 2, "original_max_position_embeddings": 2048} | changes)
-
-
-ERRORS = [
-    (
-        lambda: scaling.linear_scaling(8, factor=0.5),
-        "^factor is 0.5; .* at least 1 .the new length over the trained one.$",
-    ),
-    (lambda: scaling.linear_scaling(8, factor=math.inf), "^factor is inf"),
-    (lambda: scaling.linear_scaling(8, factor=math.nan), "^factor is nan"),
-    (lambda: scaling.linear_scaling(7, factor=2), "^rotary_dim is 7"),
-    (lambda: scaling.linear_scaling(8, factor=2, base=math.inf), "^base is inf; it must be a finite number"),
-    (lambda: scaling.ntk_scaling(8, factor=0.9), "^factor is 0.9"),
-    (lambda: scaling.ntk_scaling(2, factor=2), "^rotary_dim is 2; NTK-aware scaling needs at least 4"),
-    (lambda: scaling.ntk_scaling(8, factor=2, base=1), "^base is 1;"),
-    (
-        lambda: scaling.dynamic_ntk_scaling(8, factor=0.5, seq_len=1, max_position_embeddings=1),
-        "^factor is 0.5",
-    ),
-    (
-        lambda: scaling.dynamic_ntk_scaling(8, factor=2, seq_len=0, max_position_embeddings=10),
-        "^seq_len is 0; it must be a finite number above 0$",
-    ),
-    (
-        lambda: scaling.dynamic_ntk_scaling(8, factor=2, seq_len=1, max_position_embeddings=0),
-        "^max_position_embeddings is 0; it must be a finite number above 0",
-    ),
-    (lambda: scaling.yarn_attention_factor(0.5), "^factor is 0.5"),
-    (lambda: scaling.yarn_attention_factor(2, mscale=math.nan), "^mscale is nan"),
-    (lambda: scaling.longrope_scaling(4, factors=[1.0, math.inf]), r"^factors\[1\] is inf"),
-    (
-        lambda: scaling.yarn_scaling(8, factor=2, original_max_position_embeddings=64, beta_fast=math.inf),
-        "^beta_fast is inf",
-    ),
-    (
-        lambda: scaling.yarn_attention_factor(2, mscale=-1),
-        "^mscale is -1; it must be a finite number of at least 0$",
-    ),
-    (lambda: scaling.yarn_attention_factor(2, mscale_all_dim=-1), "^mscale_all_dim is -1"),
-    (
-        lambda: scaling.longrope_scaling(8, factors=[1, 2]),
-        r"^factors has 2 numbers; it must have rotary_dim // 2 = 4$",
-    ),
-    (lambda: scaling.longrope_scaling(8, factors=[]), "^factors has 0 numbers"),
-    (
-        lambda: scaling.longrope_scaling(8, factors=[1, 2, 0, 4]),
-        r"^factors\[2\] is 0; it must be .* above 0",
-    ),
-    (lambda: scaling.longrope_scaling(4, factors=[math.nan, 1]), r"^factors\[0\] is nan"),
-    (lambda: scaling.longrope_attention_factor(0.5, original_max_position_embeddings=8), "^factor is 0.5"),
-    *(
-        (
-            lambda length=length: scaling.longrope_attention_factor(2, original_max_position_embeddings=length),
-            f"^original_max_position_embeddings is {length}; it must be a finite number above 1$",
-        )
-        for length in (1, math.inf)
-    ),
-    *(
-        (
-            lambda share=share: scaling.proportional_scaling(8, partial_rotary_factor=share),
-            f"^partial_rotary_factor is {share}; it must be a finite number of at least 0 and of at most 1$",
-        )
-        for share in (2, -0.1, math.nan)
-    ),
-]
-for scale in (scaling.ntk_by_parts_scaling, scaling.yarn_scaling):
-    for length in (-1, math.inf):
-        text = f"^original_max_position_embeddings is {length}; it must be a finite number above 0$"
-        ERRORS.append((lambda s=scale, n=length: by_parts(s, original_max_position_embeddings=n), text))
-    for fast, slow in ((1, 32), (2, 0)):
-        text = f"^beta_fast is {fast} and beta_slow {slow}; needed are .*Are the two swapped"
-        ERRORS.append((lambda s=scale, f=fast, b=slow: by_parts(s, beta_fast=f, beta_slow=b), text))
-    ERRORS.append((lambda s=scale: by_parts(s, factor=0.5), "^factor is 0.5"))
-
-
-@pytest.mark.parametrize(("call", "text"), ERRORS)
-def test_errors(call, text):
-    with pytest.raises(ValueError, match=text):
-        call()
 
 
 @pytest.mark.parametrize(("pairs", "share", "turning"), [(100, 0.29, 28), (100, 0.3, 30), (8, 0.99, 7), (8, 0.0, 0)])
