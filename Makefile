@@ -20,7 +20,7 @@ BUILD = trap 'echo; exit 130' INT; $(PY) -c "from jupyter_book.cli.main import m
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Each chapter is run as its page hands it out, in a folder that has nothing else.
 DOWNLOADS = rm -rf _build/downloads && mkdir _build/downloads && cp _build/html/_sources/chapters/*.ipynb _build/downloads
-# What readers do, and takes a third more time: each cell is run a second time when it has passed.
+# What takes half more time: each cell that has passed is run again, as readers do, and with a change that it refuses.
 TWICE = -p tests.twice
 fail = { echo "Error: $(1)" >&2; exit 1; }
 
@@ -60,7 +60,7 @@ test-library: for-model lint book  ## of it, what needs no page: library, every 
 test-pages: for-test book  ## of it, the pages in Chromium
 	@$(PYTEST) -m "not slow" tests/pages
 
-test-slow: for-model book  ## what is slow by nature: compilers, every stored figure, attacks, Firefox and WebKit
+test-slow: for-model book  ## what is slow by nature: compilers, every stored figure, Firefox and WebKit
 	@$(PYTEST) -m slow tests
 
 attack: for-model  ## change every claim, or those of NAME=05, store which changes no cell refuses (up to 20 minutes)

@@ -84,7 +84,6 @@ def contrast(*colours):
 # A file of tests stays with one worker, but for the tests of these: they are dealt out by chapter, figure or page. The
 # longest parts stand first.
 SHARED = {
-    "test_attack.py": r"every_cell_with_a_claim_can_fail\[\w+\]$",
     "test_figures.py": r"\[\w+\]$",
     "test_wide.py": r"chapters/\w+\.html",
     "test_phone.py": r"chapters/\w+\.html",

@@ -252,9 +252,9 @@ def fresh(value):
     return value
 
 
-def parsed(cell) -> ast.Module:
+def parsed(source: str) -> ast.Module:
     """The program of a cell; that of a picture is empty."""
-    source = re.sub(r"^[%!].*", "", cell.source, flags=re.MULTILINE)
+    source = re.sub(r"^[%!].*", "", source, flags=re.MULTILINE)
     return ast.parse(re.sub(r"\Afigures\.\w+\.(draw|explore)_\w+\(.*\)\Z", "", source, flags=re.DOTALL))
 
 
@@ -268,42 +268,70 @@ def attack(
 ) -> Iterator[dict]:
     """Run the cells of a chapter in order; for each with a claim, yield what came of changing it.
 
-    known: for each cell a change that was refused before. It is tried first, so that with until_refused a cell which is
-    as good as it was costs one change.
+    known: for each cell a change that was refused before.
     """
     known, space = known or {}, {"__name__": "__main__", "display": lambda *_: None}
     for cell in cells:
-        tree = parsed(cell)
-        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        before = {name: fresh(value) if name in used else value for name, value in space.items()}
+        tree, before = parsed(cell.source), dict(space)
+        used = names(tree)
+        before |= {name: fresh(value) for name, value in before.items() if name in used}
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             exec(compile(tree, cell.id, "exec"), space)
-            after = dict(space)
-            found = {"cell": cell.id, "begins": cell.source.splitlines()[0], **dict.fromkeys(VERDICTS, 0), "unseen": []}
-            tried = sorted(islice(changes(tree, after), per_cell), key=lambda change: change[0] != known.get(cell.id))
-            for text, new in tried:
-                space.clear()  # and filled again: functions of the chapter look their names up in it
-                space |= {name: fresh(value) if name in used else value for name, value in before.items()}
-                space |= {f"_{name}": wrong for name, wrong in WRONG.items()}
-                outcome = verdict(copy.deepcopy(tree, dict(new)), space)  # with the new node in its place
-                found[outcome] += 1
-                if outcome == "survived":
-                    line = min(node.lineno for node in ast.walk(tree) if id(node) in new)
-                    found["unseen"].append(f"line {line}: {textwrap.shorten(text, 100)}")
-                if outcome == "refused":
-                    found.setdefault("refused by", text)
-                    if until_refused:
-                        break
-        space.clear()
-        space |= after
         if holds_claim(tree):
-            yield found
+            after = dict(space)
+            found = attack_cell(tree, before, after, space, per_cell, until_refused, known.get(cell.id))
+            space.clear()
+            space |= after
+            yield {"cell": cell.id, "begins": cell.source.splitlines()[0], **found}
+
+
+def attack_cell(
+    tree: ast.Module,
+    before: dict,
+    after: dict,
+    space: dict,
+    per_cell: int | None = None,
+    until_refused: bool = False,
+    known: str | None = None,
+) -> dict:
+    """Change a cell in each way, and run it from the names that it found, `before`; those that it left say what is a
+    function of the library. The dictionary `space` is that of the cell's functions: they look their names up in it.
+
+    known: a change that was refused before. It is tried first, so that with until_refused a cell which is as good as it
+    was costs one change.
+    """
+    used, found = names(tree), {**dict.fromkeys(VERDICTS, 0), "unseen": []}
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        for text, new in sorted(islice(changes(tree, after), per_cell), key=lambda change: change[0] != known):
+            space.clear()
+            space |= {name: fresh(value) if name in used else value for name, value in before.items()}
+            space |= {f"_{name}": wrong for name, wrong in WRONG.items()}
+            outcome = verdict(copy.deepcopy(tree, dict(new)), space)  # with the new node in its place
+            found[outcome] += 1
+            if outcome == "survived":
+                line = min(node.lineno for node in ast.walk(tree) if id(node) in new)
+                found["unseen"].append(f"line {line}: {textwrap.shorten(text, 100)}")
+            if outcome == "refused":
+                found.setdefault("refused by", text)
+                if until_refused:
+                    break
+    return found
+
+
+def attack_source(source: str, before: dict, space: dict, known: str | None) -> dict:
+    """What came of changing a cell until it refused a change, from the names that a run of it left."""
+    return attack_cell(parsed(source), before, dict(before), space, until_refused=True, known=known)
+
+
+def names(tree: ast.AST) -> set[str]:
+    """All names in a program."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def attack_all(paths: list[Path], *options: str) -> dict[str, list[dict]]:
     """Each chapter in a process of its own, as many at a time as there are cores; a crash ends that chapter only."""
     settings = {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
-    total = sum(holds_claim(parsed(cell)) for path in paths for cell in code_cells(path))
+    total = sum(holds_claim(parsed(cell.source)) for path in paths for cell in code_cells(path))
 
     def one(path: Path) -> list[dict]:
         command, found = [sys.executable, __file__, path.stem, "--alone", *options], []

@@ -235,11 +235,11 @@ def test_numbers_of_statements_and_equations_are_unique_and_of_this_chapter(path
 
 @chapters
 def test_each_statement_by_cells_is_followed_by_a_cell_that_can_refuse_it(path):
-    """Before the next heading: which of its cells refuses which change, tests/chapters/test_attack.py asks."""
+    """Before the next heading: which of its cells refuses which change, tests/twice.py asks."""
     waiting = ""
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":
-            waiting = "" if attack.holds_claim(attack.parsed(cell)) else waiting
+            waiting = "" if attack.holds_claim(attack.parsed(cell.source)) else waiting
             continue
         for line in cell.source.splitlines():
             if line.startswith("## "):
