@@ -23,7 +23,7 @@ def requirements():
         for name in ("requirements-book.in", "requirements.txt", "requirements-model.txt")
         for line in (ROOT / name).read_text().splitlines()
     ]
-    return [line.split("#")[0].strip() for line in lines if line and line[0] not in "#-"]
+    return [re.split("#| --hash", line)[0].strip() for line in lines if line and line[0] not in "#-"]
 
 
 def test_environment_is_the_lock():
@@ -133,7 +133,7 @@ def test_every_source_of_the_bibliography_is_cited():
 
 
 def test_names_of_torch_are_public():
-    for path in (ROOT / "rope_lib").glob("*.py"):
+    for path in (ROOT / "rope_lib").rglob("*.py"):
         for line in path.read_text().splitlines():
             assert not re.search(r"\btorch(\.\w+)*\._\w|from torch(\.\w+)* import _|from torch[\w.]*\._", line), line
 

@@ -156,17 +156,24 @@ def minutes_of(exercise: Statement) -> int:
 
 
 def with_version() -> dict[Path, str]:
-    """The foot of the pages and the citation, with the library's version and its day in the changelog."""
+    """The foot of the pages and the citation, with the library's version and its day in the changelog; conf.py repeats
+    the foot."""
     library = (ROOT / "rope_lib" / "__init__.py").read_text(encoding="utf-8")
     version = re.search(r'__version__ = "(.*)"', library)[1]
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     day = re.search(rf"## {re.escape(version)} \((.*)\)", changes)
     if not day:
         raise SystemExit(f"Error: CHANGELOG.md has no heading like '## {version} (2026-11-23)'")
-    found = re.compile(r"(Version |version = \{|(?m:^version: ))[\d.]+\d")
-    made = {path: path.read_text(encoding="utf-8") for path in (ROOT / "_config.yml", ROOT / "CITATION.cff")}
-    made = {path: found.sub(rf"\g<1>{version}", text) for path, text in made.items()}
-    return {path: re.sub(r"(?m)(^date-released: ).*", rf"\g<1>{day[1]}", text) for path, text in made.items()}
+    writes = (
+        (r"(Version |version = \{|(?m:^version: ))[\d.]+\d", version),
+        (r"(?m)(^date-released: ).*", day[1]),
+        (r"(year +=\s\{|Don\\?'t Add \()\d{4}", day[1][:4]),
+    )
+    paths = [ROOT / name for name in ("_config.yml", "CITATION.cff", "tools/conf.py")]
+    made = {path: path.read_text(encoding="utf-8") for path in paths}
+    for pattern, new in writes:
+        made = {path: re.sub(pattern, rf"\g<1>{new}", text) for path, text in made.items()}
+    return made
 
 
 def files() -> dict[Path, str]:

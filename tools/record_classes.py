@@ -265,21 +265,11 @@ def nulls_of(cls: type, usual: Rotations, names: Iterable[str]) -> list[str]:
     return [name for name, found in made.items() if found is None or moved(usual, found[0])]
 
 
-def fields_of(cls: type, usual: Rotations) -> dict[str, list[str] | dict]:
-    """Other keys of the class that speak of the rotation: those that move nothing; the rest, with what is usual."""
-    found: dict = {"without effect": [], "other": {}}
-    for key, value in cls(**SIZES).to_dict().items():
-        if key in KNOWN or not speaks_of_rotation(key):
-            continue
-        others = {bool: lambda x: [not x], int: lambda x: [2 * x, x + 2], float: lambda x: [2 * x, x / 2]}
-        after = [made_of(cls, SIZES | {key: x}) for x in others.get(type(value), lambda x: [])(value)]
-        if value is None:
-            continue
-        if any(after) and not any(made and moved(usual, made[0]) for made in after):
-            found["without effect"].append(key)
-        else:
-            found["other"][key] = value
-    return {what: keys for what, keys in found.items() if keys}
+def fields_of(cls: type) -> dict[str, dict]:
+    """Other keys of the class that speak of the rotation, with what is usual."""
+    given = cls(**SIZES).to_dict().items()
+    other = {k: value for k, value in given if value is not None and k not in KNOWN and speaks_of_rotation(k)}
+    return {"other": other} if other else {}
 
 
 def heads_of(cls: type) -> dict:
@@ -482,7 +472,7 @@ def record_of(name: str) -> dict | None:
     record["nulls"] = nulls_of(cls, usual, ("head_dim", "partial_rotary_factor", "qk_rope_head_dim"))
     record["blocks"] = blocks_of(cls, usual, entries)
     record["types"] = fails_of(cls, usual)
-    record["fields"] = fields_of(cls, usual)
+    record["fields"] = fields_of(cls)
     record["says"] = [key for key in (*LAYERS, *LAYOUTS) if key in known]
     if isinstance(known.get(ORIGINAL), int):
         record["trained"] = known[ORIGINAL]

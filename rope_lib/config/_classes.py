@@ -17,7 +17,7 @@ SOURCE: str = _stored["source"]
 #   reads     the keys that are not ignored: the kinds that each moves, or "fails"
 #   blocks    whom a block reaches that names no kind, and what base and share hold under it; or "fails"
 #   types     the rope_types that such a block may not have: "ignored" or "fails"
-#   fields    other keys of the class that speak of the rotation, "with effect" and "without effect" on its speeds
+#   fields    other keys of the class that speak of the rotation, and what is usual for each
 #   attention_factor  by kind, where the class sets it
 #   trained   the length of the training, where the class has one
 #   names     what the class calls its sizes, where not as usual

@@ -133,7 +133,7 @@ def refuse_keys(file: dict, block: dict, record: Record, missing: list[str]) -> 
         )
     fields = record.get("fields", {})
     usual = [key for key, value in fields.get("other", {}).items() if file.get(key) == value]
-    harmless = {*KNOWN, *fields.get("without effect", ()), *usual}
+    harmless = {*KNOWN, *usual}
     flags = [key for key, value in file.items() if value is True and TURNS.fullmatch(str(key))]
     strange = {str(key) for key in file if key not in {*harmless, *flags} and speaks_of_rotation(key)}
     if "" not in entries_of(block):

@@ -197,7 +197,7 @@ class Live:
 
 # -- A small book, built for one question ------------------------------------------------------------------------------
 
-TOC = """# A book
+SMALL_BOOK = """# A book
 
 ```{toctree}
 :numbered: 1
@@ -215,7 +215,7 @@ class Book:
 
     def __init__(self, folder, files):
         folder.mkdir(parents=True)
-        pages = {"index.md": TOC, "two.md": "# Two", "plain.md": "# Plain"} | files
+        pages = {"index.md": SMALL_BOOK, "two.md": "# Two", "plain.md": "# Plain"} | files
         if "one.ipynb" not in files:
             pages = {"one.md": "# One"} | pages
         for name, content in pages.items():
