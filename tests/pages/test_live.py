@@ -70,7 +70,7 @@ def test_one_click_breaks_a_proof_and_one_brings_it_back(browser, served):
         assert "Refused in line" in words
         assert "since at" in words
         assert re.search(r"the left side is [−+i\d. ]+, the right side is [−+i\d. ]+\.", words)
-        assert proof.status.locator("math").count() >= 2
+        proof.status.locator("math").nth(1).wait_for()  # two formulas: they are set after the words
         assert "rhs reduces to" in proof.cell.locator(".rb-live [aria-live]").text_content()
         assert "Traceback" not in words
         proof.click("Reset")

@@ -89,7 +89,7 @@ READERS = {
     "notation": "what is theta; notation; symbols",
     "rope_in_five_minutes": "what is rope; why not rotate values; llama 3; gemma 3; warnings",
     "glossary": "what is the base; why pairs; NTK; 外推; YaRN; xPos; p-RoPE; partial rotary",
-    "10_does_it_work": "position 100000; position 100,000; needle; crop; copying head; bfloat16 positions",
+    "10_does_it_work": "position 100000; position 100,000; needle; crop; copying head",
     "bibliography": "Su Jianlin; 苏剑林; Vaswani et al. 2017; Peng 2023; Lie group",
     "07_long_range_decay": "long-range decay; long term decay; fig 7.2; partial sums; famous curve; Abel",
     "index": "how to cite; cite",
