@@ -1,9 +1,9 @@
 """What each branch of rope_lib/_fast.py gains, alone and beside a busy program: python -m bench.branches (2 minutes)
 
 A branch is switched off, and the same call timed with and without it in turn. A ratio above 1 is what it gains.
-A branch stays if it gains alone and in company. Three did not, and are gone: tables in pieces that are not shared
-among cores (0.99 alone), a copy in float32 rotated in place (1.1), a stored signature (1.13, for single tokens with
-a gradient).
+A branch stays if it gains much, alone and in company. Three are gone: tables in pieces that are not shared among
+cores (0.99 alone), a copy in float32 rotated in place (1.1), a stored signature (1.13, for single tokens with a
+gradient).
 """
 
 import contextlib
@@ -67,7 +67,7 @@ def seconds(run: Callable[[], None], times: int) -> float:
 
 
 def gain(branch: str, run: Callable[[], None]) -> tuple[float, float, float]:
-    """Median, least and largest ratio of neighbouring timings, without the branch over with it."""
+    """Median and quartiles of the ratios of neighbouring timings, without the branch over with it."""
     run()
     times, order, ratios = max(1, int(0.05 / seconds(run, 3))), random.Random(0), []
     for _ in range(ROUNDS):

@@ -41,9 +41,8 @@ def rotate(xs: tuple[Tensor, ...], cos: Tensor, sin: Tensor, interleaved: bool) 
         elif _forward_mode():
             rotated.append(rotate_pairs(x, cos, sin, interleaved=interleaved))
         else:
-            saved = (
-                table.clone() if table.is_inference() else table for table in (cos, sin)
-            )  # autograd saves no others
+            # autograd cannot save tables of inference mode
+            saved = (table.clone() if x.requires_grad and table.is_inference() else table for table in (cos, sin))
             rotated.append(_Rotation.apply(x, *saved, interleaved))
     return tuple(rotated)
 
