@@ -3,10 +3,12 @@
 import argparse
 from pathlib import Path
 
-from lab import experiments, opened
+from lab import after_rope, experiments, extension, opened
 
 FOLDERS = {"smollm2": Path(__file__).parent / "published_models"}
-EXPERIMENTS = experiments.EXPERIMENTS | {"smollm2": (opened.opened, 180)}
+EXPERIMENTS = (
+    experiments.EXPERIMENTS | extension.EXPERIMENTS | after_rope.EXPERIMENTS | {"smollm2": (opened.opened, 180)}
+)
 
 
 def main() -> None:
@@ -17,7 +19,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.list or not options.experiments:
         for name, (runs, minutes) in EXPERIMENTS.items():
-            print(f"{name:15} {minutes:>3} minutes  {runs.__doc__}")
+            print(f"{name:18} {minutes:>3} minutes  {runs.__doc__}")
     for name in options.experiments:
         experiments.run(name, EXPERIMENTS[name][0](), FOLDERS.get(name, experiments.RESULTS))
 

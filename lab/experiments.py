@@ -401,16 +401,16 @@ def find_needles(*, encoding: str, keys: int, seed: int, steps: int, texts: int)
     """
     torch.manual_seed(seed)
     model = Model(encoding=encoding, layers=2, width=64, heads=2, symbols=8 + keys)
-    draw = _haystacks(keys, 64, None, torch.Generator().manual_seed(seed))
+    draw = haystacks(keys, 64, None, torch.Generator().manual_seed(seed))
     name = f"needles, {encoding}, {keys} keys, seed {seed}"
-    trained(model, draw, lambda model, text: _lookup_loss(model, text, keys), steps=steps, rate=1e-3, name=name)
+    trained(model, draw, lambda model, text: lookup_loss(model, text, keys), steps=steps, rate=1e-3, name=name)
     generator = torch.Generator().manual_seed(1000 + seed)
-    within = _looked_up(model, next(_haystacks(keys, 600 // keys, 128, generator)), keys).double().mean().item()
+    within = looked_up(model, next(haystacks(keys, 600 // keys, 128, generator)), keys).double().mean().item()
     methods = SEARCHES if encoding == "rope" else SEARCHES[:1]
     found: dict[str, list[int]] = {method: [] for method in methods}
     looks: dict[str, list[float]] = {method: [] for method in ("as it is", "as it is, temperature", *METHODS)}
     for before, back in tqdm(GRID, desc=name, disable=not sys.stderr.isatty(), leave=False):
-        text = _needles_at(keys, texts, before, back, generator)
+        text = needles_at(keys, texts, before, back, generator)
         for method in methods:
             found[method].append(int(_searched(model, text, method).sum()))
         if encoding == "rope" and back == BACK[0]:
@@ -437,14 +437,16 @@ def needles_found(method: str, *, keys: int, encoding: str = "rope") -> np.ndarr
     return found
 
 
-def _haystacks(keys: int, count: int, length: int | None, generator: torch.Generator) -> Iterator[Tensor]:
-    """Texts of `length` letters below 8, or of at most 128, one as likely as twice as many.
+def haystacks(
+    keys: int, count: int, length: int | None, generator: torch.Generator, *, longest: int = 128
+) -> Iterator[Tensor]:
+    """Texts of `length` letters below 8, or of at most `longest`, one as likely as twice as many.
 
     Somewhere stands each key (8 and more) before its value, and at the end each key with its value once more.
     """
     while True:
         shortest = 4 * keys + 4
-        n = length or round(shortest * (128 / shortest) ** torch.rand((), generator=generator).item())
+        n = length or round(shortest * (longest / shortest) ** torch.rand((), generator=generator).item())
         body = n - 2 * keys + 1
         text = torch.randint(8, (count, n + 1), generator=generator)
         slots = torch.rand(count, body // 2, generator=generator).argsort(1)[:, :keys]
@@ -456,7 +458,7 @@ def _haystacks(keys: int, count: int, length: int | None, generator: torch.Gener
         yield text
 
 
-def _needles_at(keys: int, count: int, before: int, back: int, generator: torch.Generator) -> Tensor:
+def needles_at(keys: int, count: int, before: int, back: int, generator: torch.Generator) -> Tensor:
     """(count, before + back + 2) letters: a value behind `before` of them, and `back` further on its key and it again.
 
     The other keys stand anywhere, with values of their own, and are not asked for.
@@ -472,13 +474,13 @@ def _needles_at(keys: int, count: int, before: int, back: int, generator: torch.
     return text
 
 
-def _lookup_loss(model: Model, text: Tensor, keys: int) -> Tensor:
+def lookup_loss(model: Model, text: Tensor, keys: int, **options) -> Tensor:
     values = slice(1 - 2 * keys, None, 2)
-    return cross_entropy(model(text[:, :-1])[:, values].transpose(1, 2), text[:, values])
+    return cross_entropy(model(text[:, :-1], **options)[:, values].transpose(1, 2), text[:, values])
 
 
 @torch.no_grad()
-def _looked_up(model: Model, text: Tensor, keys: int, **options) -> Tensor:
+def looked_up(model: Model, text: Tensor, keys: int, **options) -> Tensor:
     """(count, keys): whether each value at the end is right."""
     values = slice(1 - 2 * keys, None, 2)
     said = torch.cat([model(part[:, :-1], **options)[:, values].argmax(-1) for part in text.split(10)])
@@ -488,14 +490,14 @@ def _looked_up(model: Model, text: Tensor, keys: int, **options) -> Tensor:
 def _searched(model: Model, text: Tensor, method: str) -> Tensor:
     """(count, 1): whether the value at the end is right, with a method of SEARCHES."""
     if method in UNSCALED:
-        return _looked_up(model, text, 1, **UNSCALED[method])
+        return looked_up(model, text, 1, **UNSCALED[method])
     if method not in ONE_LAYER:
-        return _looked_up(model, text, 1, tables=tables(method, text.shape[1]))
+        return looked_up(model, text, 1, tables=tables(method, text.shape[1]))
     warm = yarn_attention_factor(8.0)
     hook = model.blocks[ONE_LAYER[method]].register_forward_pre_hook(
         lambda block, inputs: (inputs[0], tuple(warm * table for table in inputs[1]), *inputs[2:])
     )
-    right = _looked_up(model, text, 1, tables=tables("by parts", text.shape[1]))
+    right = looked_up(model, text, 1, tables=tables("by parts", text.shape[1]))
     hook.remove()
     return right
 

@@ -286,14 +286,14 @@ def test_the_typed_tables_are_those_that_the_papers_print():
 @pytest.mark.parametrize("keys", [1, 4])
 @pytest.mark.parametrize("n", [32, 33, 1024])
 def test_what_is_asked_for_stands_behind_its_key_and_nowhere_else(keys, n):
-    text = next(experiments._haystacks(keys, 50, n, torch.Generator().manual_seed(0)))
+    text = next(experiments.haystacks(keys, 50, n, torch.Generator().manual_seed(0)))
     assert text.shape == (50, n + 1)
     asked, answers = text[:, -2 * keys :: 2], text[:, 1 - 2 * keys :: 2]
     assert (asked.sort(1).values == 8 + torch.arange(keys)).all()
     assert (answers < 8).all()
     assert (values_behind(text[:, : -2 * keys], asked) == answers).all()
     if n == 32:  # every place can hold a key
-        more = next(experiments._haystacks(keys, 3000, 34, torch.Generator().manual_seed(1)))[:, : -2 * keys]
+        more = next(experiments.haystacks(keys, 3000, 34, torch.Generator().manual_seed(1)))[:, : -2 * keys]
         assert {*(more >= 8).nonzero()[:, 1].tolist()} == {*range(more.shape[1] - 1)}
 
 
@@ -307,7 +307,7 @@ def values_behind(body, asked):
 @pytest.mark.parametrize("keys", [1, 4])
 @pytest.mark.parametrize(("before", "back"), [(20, 60), (21, 61), (1, 8), (900, 120)])
 def test_a_needle_stands_at_its_place_and_is_asked_for_at_its_distance(keys, before, back):
-    text = experiments._needles_at(keys, 50, before, back, torch.Generator().manual_seed(0))
+    text = experiments.needles_at(keys, 50, before, back, torch.Generator().manual_seed(0))
     assert text.shape == (50, before + back + 2)
     body, asked, answer = text[:, :-2], text[:, -2], text[:, -1]
     assert (body[:, before - 1] == asked).all()
@@ -347,7 +347,7 @@ def test_how_much_a_head_looks_one_back_is_what_the_attention_maps_say():
 
 
 def test_values_are_compared_where_they_are_asked_for():
-    text = next(experiments._haystacks(4, 20, 40, torch.Generator().manual_seed(0)))
+    text = next(experiments.haystacks(4, 20, 40, torch.Generator().manual_seed(0)))
 
     def oracle(text, **_):
         logits = torch.zeros(*text.shape, 12)
@@ -356,11 +356,11 @@ def test_values_are_compared_where_they_are_asked_for():
                 said[at, row[row.tolist().index(letter) + 1]] = 50.0
         return logits
 
-    assert experiments._looked_up(oracle, text, 4).all()
-    assert experiments._lookup_loss(oracle, text, 4) < 1e-6
+    assert experiments.looked_up(oracle, text, 4).all()
+    assert experiments.lookup_loss(oracle, text, 4) < 1e-6
     text[0, -1] = (text[0, -1] + 1) % 8
-    assert experiments._looked_up(oracle, text, 4).sum() == 79
-    assert experiments._lookup_loss(oracle, text, 4) > 0.5
+    assert experiments.looked_up(oracle, text, 4).sum() == 79
+    assert experiments.lookup_loss(oracle, text, 4) > 0.5
 
 
 def test_each_encoding_is_shown_at_the_rate_that_trained_it_best():
