@@ -153,6 +153,33 @@ def fla(q: Tensor, k: Tensor, inv_freq: Tensor, interleaved: bool) -> Prepared:
     return _seq_first(q, k), lambda q, k: tuple(rotary_embedding(x, cos, sin, interleaved) for x in (q, k))
 
 
+def flash_attention(q: Tensor, k: Tensor, inv_freq: Tensor, interleaved: bool) -> Prepared:
+    """Its Triton kernel, axes (batch, seq_len, heads, head_dim); of the package only its Python is needed."""
+    _without_init("flash_attn", "flash_attn.ops", "flash_attn.ops.triton")
+    from flash_attn.ops.triton.rotary import apply_rotary
+
+    cos, sin = (table.to(q.dtype) for table in _tables(q, inv_freq))
+
+    class Turned(torch.autograd.Function):  # as its own layer has it
+        @staticmethod
+        def forward(ctx, x: Tensor) -> Tensor:
+            return apply_rotary(x, cos, sin, interleaved=interleaved)
+
+        @staticmethod
+        def backward(ctx, gradient: Tensor) -> Tensor:
+            return apply_rotary(gradient, cos, sin, interleaved=interleaved, conjugate=True)
+
+    return _seq_first(q, k), lambda q, k: (Turned.apply(q), Turned.apply(k))
+
+
+def own_kernel(q: Tensor, k: Tensor, inv_freq: Tensor, interleaved: bool) -> Prepared:
+    """The kernel that the page on costs shows."""
+    from lab.kernel import rotated
+
+    cos, sin = _tables(q, inv_freq)
+    return (q, k), lambda q, k: tuple(rotated(x, cos, sin, interleaved=interleaved) for x in (q, k))
+
+
 def fla_naive_chunk(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Flash-linear-attention's chunked form in plain torch, with the feature map and the denominator."""
     _without_init("fla", "fla.ops", "fla.ops.linear_attn")
@@ -181,7 +208,10 @@ PEERS = {
     "torch.onnx.ops": (onnx, (True, False)),
     "liger-kernel": (liger, (False,)),
     "flash-linear-attention": (fla, (True, False)),
+    "flash-attention": (flash_attention, (True, False)),
+    "lab.kernel": (own_kernel, (True, False)),
 }
+ON_A_CARD = ("rope_lib", "clone", "transformers Llama", "liger-kernel", "flash-attention", "lab.kernel")
 
 
 def _tables(q: Tensor, inv_freq: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import platform
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from tqdm import tqdm
 
 import lab
-from bench.peers import PEERS, clone, fla_naive_chunk, ours
+from bench.peers import ON_A_CARD, PEERS, clone, fla_naive_chunk, ours
 from lab.results import NO_ROTATION, report
 from rope_lib import cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, linear_attention
@@ -35,7 +36,7 @@ from rope_lib.linear import Rotation, linear_attention
 RESULTS = Path(lab.__file__).parent / "results"  # chapters and figures read them there
 SHAPES = {  # large, many heads, one of training on two cores, decoding
     "cpu": [(1, 32, 4096, 128), (8, 16, 1024, 64), (32, 4, 128, 32), (1, 32, 1, 128)],
-    "cuda": [(8, 32, 4096, 128)],
+    "cuda": [(8, 32, 4096, 128), (1, 32, 1, 128)],
 }
 COMPILED = [SHAPES["cpu"][0], SHAPES["cpu"][-1], SHAPES["cuda"][0]]  # each takes a minute
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -69,14 +70,23 @@ def main() -> None:
     parser.add_argument(
         "--memory", choices=MEMORY, default="fresh", help="whether large results get new memory (Linux)"
     )
+    parser.add_argument(
+        "--card",
+        action="store_true",
+        help="what one asks of a GPU, in some minutes: the rotation, its kernels and the forms that most models run",
+    )
     options = parser.parse_args()
+    options.only = "rotation" if options.card else options.only
     warnings.filterwarnings("ignore")
     settings = {"neighbours": options.neighbours, "memory": options.memory}
     if platform.system() == "Linux":
         for name, value in MEMORY[options.memory].items():
             ctypes.CDLL(None).mallopt(name, value)
     beside = f"-neighbours-{options.neighbours}" if options.neighbours else ""
-    path = RESULTS / f"speed-{options.device}{beside}{'-reused' if options.memory == 'reused' else ''}.json"
+    name = f"{options.device}{beside}{'-reused' if options.memory == 'reused' else ''}"
+    if options.card:
+        name = f"card-{re.sub(r'[^a-z0-9]+', '-', machine(options.device)['device'].lower()).strip('-')}"
+    path = RESULTS / f"speed-{name}.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     found |= {"machine": machine(options.device) | settings}
     if options.only != "linear_attention":
@@ -125,7 +135,7 @@ def neighbours(count: int) -> Iterator[None]:
 
 def time_rotation(options: argparse.Namespace) -> Iterator[tuple[str, Callable[[], dict]]]:
     """For each shape, dtype, layout, mode and pass: a name, and what measures the ratio of each peer to clone."""
-    peers = _usable_peers(options.device)
+    peers = _usable_peers(options.device, ON_A_CARD if options.card else None)
     modes = ["eager"] if options.eager else ["eager", "compiled"]
     groups = [
         group
@@ -172,6 +182,8 @@ def _rotation_row(
         )
     row = {"shape": list(shape), "dtype": dtype, "interleaved": interleaved, "mode": mode, "direction": direction}
     row["clone_ms"] = float(f"{1000 * statistics.median(seconds['clone']):.3g}")
+    if options.card:
+        row["spreads"] = {name: spread(seconds, name) for name in seconds}
     return row | {"ratios": ratios(seconds), "spread": spread(seconds)}
 
 
@@ -248,17 +260,18 @@ def ratios(seconds: dict[str, list[float]]) -> dict[str, float]:
     return {name: float(f"{medians[name] / units[name]:.3g}") for name in seconds}
 
 
-def spread(seconds: dict[str, list[float]]) -> list[float]:
-    """Where nine tenths of rope_lib's times lie, over the median of clone."""
-    unit, ours = statistics.median(seconds["clone"]), sorted(seconds["rope_lib"])
-    cut = len(ours) // 20
-    return [float(f"{ours[cut] / unit:.3g}"), float(f"{ours[-1 - cut] / unit:.3g}")]
+def spread(seconds: dict[str, list[float]], name: str = "rope_lib") -> list[float]:
+    """Where nine tenths of its times lie, over the median of clone."""
+    unit, times = statistics.median(seconds["clone"]), sorted(seconds[name])
+    cut = len(times) // 20
+    return [float(f"{times[cut] / unit:.3g}"), float(f"{times[-1 - cut] / unit:.3g}")]
 
 
-def _usable_peers(device: str) -> dict[str, tuple[bool, ...]]:
+def _usable_peers(device: str, names: tuple[str, ...] | None = None) -> dict[str, tuple[bool, ...]]:
     """The peers that are installed and give the right rotation; says which are not and why."""
     usable = {}
-    for name, (_, layouts) in PEERS.items():
+    for name in names or PEERS:
+        layouts = PEERS[name][1]
         try:
             for interleaved in layouts:
                 error = _error(name, interleaved, torch.float32, device)

@@ -2,6 +2,7 @@
 
 import json
 import pkgutil
+from importlib.resources import files
 
 import numpy as np
 
@@ -14,6 +15,24 @@ NO_ROTATION = ("clone", "copy_")
 def stored(name: str = "speed-cpu") -> dict:
     """One stored run, e.g. speed-cpu-neighbours-1; read in a way that also works from a zip archive."""
     return json.loads(pkgutil.get_data(lab.__name__, f"results/{name}.json"))
+
+
+def cards() -> list[dict]:
+    """The stored runs of `python -m bench.speed --card`, one for each GPU that somebody had."""
+    names = sorted(path.name for path in files(lab).joinpath("results").iterdir())
+    return [stored(name.removesuffix(".json")) for name in names if name.startswith("speed-card-")]
+
+
+def card_report(found: dict) -> str:
+    """For each setting of a card: each form's share of the speed of its own copy, with the spread, in percent."""
+    lines = [found["machine"]["device"]]
+    for row in found["rotation"]:
+        single = "a single token" if row["shape"][2] == 1 else "prefill"
+        lines.append(f"{single}, {setting(row)}, {row['direction']}:")
+        for name, ratio in sorted(row["ratios"].items(), key=lambda pair: pair[1]):
+            low, high = (100 / end for end in reversed(row["spreads"][name]))
+            lines.append(f"    {name:20} {100 / ratio:4.0f} % ({low:.0f} to {high:.0f})")
+    return "\n".join(lines)
 
 
 def rows_of(found: dict, **settings) -> list[dict]:

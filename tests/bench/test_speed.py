@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from bench import peers, speed
+from lab import results
 from tests.conftest import ON_LINUX, ROOT
 
 
@@ -141,7 +143,7 @@ def test_rows_of_the_benchmark_are_measured(monkeypatch):
         "rope_lib": (peers.ours, (True, False)), "clone": (peers.clone, (True, False)),
         "copy_": (peers.copy, (True, False)),
     })  # fmt: skip
-    options = argparse.Namespace(device="cpu", eager=True, rounds=1, neighbours=1)
+    options = argparse.Namespace(device="cpu", eager=True, rounds=1, neighbours=1, card=False)
     rows = [measure() for _, measure in speed.time_rotation(options)]
     assert len(rows) == 2 * 2 * (2 + 1)  # types and layouts; forward and backward, and forward for the single token
     assert {tuple(row["shape"]) for row in rows} == {(1, 2, 8, 4), (1, 2, 1, 4)}
@@ -162,3 +164,23 @@ def one_megabyte(size):
 @ON_LINUX
 def test_the_peak_rises_by_what_is_taken():
     assert 64 * 2**20 <= speed.peak_rise(one_megabyte, 64) < 80 * 2**20
+
+
+def test_what_one_asks_of_a_card(tmp_path, monkeypatch, capsys):
+    """The script, on the processor, with small shapes and without the kernels that are not installed."""
+    monkeypatch.setattr(speed, "RESULTS", tmp_path)
+    monkeypatch.setattr(speed, "SHAPES", {"cpu": [(1, 2, 8, 64), (1, 2, 1, 64)]})
+    monkeypatch.setattr(sys, "argv", ["speed", "--card", "--device", "cpu", "--eager", "--rounds", "3"])
+    speed.main()
+    [path] = tmp_path.iterdir()
+    assert path.name.startswith("speed-card-")
+    found = json.loads(path.read_text())
+    directions = [(row["shape"][2], row["direction"]) for row in found["rotation"]]
+    assert sorted(set(directions)) == [(1, "forward"), (8, "forward"), (8, "forward and backward")]
+    for row in found["rotation"]:
+        assert {"rope_lib", "clone"} <= set(row["ratios"]) <= set(peers.ON_A_CARD)
+        assert row["spreads"].keys() == row["ratios"].keys()
+    report = results.card_report(found)
+    assert report.startswith(found["machine"]["device"])
+    assert report.count("clone                 100 %") == len(found["rotation"])
+    assert "linear_attention" not in found
