@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import numpy as np
 import torch
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -9,9 +10,10 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, SCORE_INK, Piece, State, View, label, minus
-from figures.style import BLUE, GREEN, PURPLE, VERMILLION, on_phone, sheet, styled
+from figures.style import BLUE, GREEN, PURPLE, VERMILLION, frame, on_phone, panels, sheet, styled
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.layouts import interleaved_to_half_split
+from rope_lib.theory.matrices import rotation_matrix
 
 VECTOR = (0.9, 0.4, -0.3, 0.8, 0.6, -0.7, 1.0, 0.2)  # interleaved
 NAMES = {"interleaved": "AABBCCDD", "half-split": "ABCDABCD"}  # the pair of each dimension
@@ -70,6 +72,54 @@ def draw_positions() -> Figure:
             ax.text(place + 0.5, -row - 0.27, str(position), ha="center", va="center")
     ax.set(xlim=(0, len(tokens)), ylim=(0.4 - len(SEQUENCES), 0.35))
     ax.set_axis_off()
+    return figure
+
+
+SPEEDS = {  # of four pairs
+    "four different speeds": (1.0, 0.5, 0.2, 0.1),
+    "the first two are equal": (1.0, 1.0, 0.2, 0.1),
+    "the last one stands still": (1.0, 0.5, 0.2, 0.0),
+}
+
+
+def commuting(speeds: tuple[float, ...]) -> np.ndarray:
+    """(d, d, free): each entry of a matrix that commutes with the rotation, as a sum of `free` numbers of one's choice.
+
+    Computed: the null space of A R - R A, with R one step of the rotation, in its reduced form.
+    """
+    turned = rotation_matrix(1, torch.tensor(speeds, dtype=torch.float64)).numpy()
+    one = np.eye(len(turned))
+    equations = np.kron(one, turned.T) - np.kron(turned, one)  # of the rows of A, one behind the other
+    _, sizes, rows = np.linalg.svd(equations)
+    free = rows[sizes < 1e-9].T  # the first rows that are independent become numbers of one's choice
+    chosen: list[int] = []
+    for row in range(len(free)):
+        if np.linalg.matrix_rank(free[[*chosen, row]], tol=1e-9) > len(chosen):
+            chosen.append(row)
+    return (free @ np.linalg.inv(free[chosen])).round(9).reshape(*one.shape, -1) + 0.0
+
+
+@styled
+def draw_commuting() -> Figure:
+    """Three matrices: an empty entry is zero, and equal letters are equal numbers."""
+    figure = sheet(2.5, 8.6)
+    for ax, (title, speeds) in zip(panels(figure, 3), SPEEDS.items(), strict=True):
+        entries = commuting(speeds)
+        size, free = len(entries), entries.shape[-1]
+        for row, column in product(range(size), repeat=2):
+            if entries[row, column].any():
+                letter = int(abs(entries[row, column]).argmax())
+                colour = COLOURS["ABCD"[column // 2]]
+                ax.add_patch(Rectangle((column, row), 1, 1, facecolor=to_rgba(colour, 0.25), edgecolor="none"))
+                sign = "\u2212" if entries[row, column, letter] < 0 else ""
+                text = sign + "abcdefghijklmnop"[letter]
+                ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=8)
+        for line in range(2, size, 2):
+            ax.axhline(line, color="0.7", linewidth=0.6)
+            ax.axvline(line, color="0.7", linewidth=0.6)
+        ax.set(xlim=(0, size), ylim=(size, 0), aspect="equal", xticks=[], yticks=[])
+        ax.set_xlabel(f"{title}:\n{free} numbers of one's choice")
+        frame(ax)
     return figure
 
 

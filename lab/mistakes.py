@@ -37,8 +37,14 @@ def rounded(x: Tensor, positions: Tensor) -> Tensor:
     return apply_rotary_emb(x, angles.cos().double(), angles.sin().double(), interleaved=True)
 
 
+def with_gradient(x: Tensor, positions: Tensor, of: Rotation) -> Tensor:
+    """The right rotation, with the gradient that another one would have."""
+    other = of(x, positions)
+    return turn(x, positions).detach() + other - other.detach()
+
+
 # First those that keep lengths, position 0 and the dependence on the distance alone, then those that lose position 0,
-# then those that are no rotation of the pairs.
+# then those that are no rotation of the pairs, at last those that go wrong on the way back only.
 MISTAKES: dict[str, Rotation] = {
     "(none)": turn,
     "the other layout": lambda x, m: turn(x, m, interleaved=False),
@@ -51,11 +57,15 @@ MISTAKES: dict[str, Rotation] = {
     "cat in the place of stack": lambda x, m: assemble(x, m, "order"),
     "tables of the other layout": lambda x, m: assemble(x, m, "tables"),
     "a sign wrong": lambda x, m: assemble(x, m, "sign"),
+    "gradient cut off": lambda x, m: turn(x.detach(), m),
+    "gradient turned onwards": lambda x, m: with_gradient(x, m, lambda x, m: turn(x, -m)),
 }
 NOTES = {  # where the name does not say all
     "another base": "500,000",
     "tables of the other layout": "cos twice in a row, where pairs are neighbours",
     "a sign wrong": "a plus in both lines of the rotation",
+    "gradient cut off": "a kernel without a backward pass",
+    "gradient turned onwards": "the forward pass in the place of the backward one",
 }
 HEADS = {  # of the columns of the table
     "length": "length kept",
@@ -64,6 +74,7 @@ HEADS = {  # of the columns of the table
     "by hand": "case by hand",
     "loop": "loop, near",
     "far": "loop, far",
+    "gradient": "gradient",
     "scores": "scores wrong",
 }
 
@@ -74,7 +85,7 @@ def seen_by(rotate: Rotation) -> dict[str, bool]:
     "length": the rotation keeps it. "position 0": nothing moves there. "distance": q at 3 and k at 1 score like q at 13
     and k at 11. "by hand": at position 1 the first basis vector goes to (cos 1, sin 1, 0, ...), read off a pocket
     calculator. "loop": the definition, written as a loop, gives the same at positions 1, 3, 11 and 13; "far": at a
-    million.
+    million. "gradient": it says what one more in each number of x changes.
     """
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, DIM, generator=generator, dtype=torch.float64)
@@ -90,18 +101,28 @@ def seen_by(rotate: Rotation) -> dict[str, bool]:
         return not torch.allclose(left, right, rtol=0, atol=1e-4)
 
     scores = (at(q, 3, 13) * at(k, 1, 11)).sum(-1)
-    first = torch.eye(DIM, dtype=torch.float64)[0]
+    basis = torch.eye(DIM, dtype=torch.float64)
     by_hand = torch.tensor([[0.5403, 0.8415] + 14 * [0.0]], dtype=torch.float64)
     near = (1, 3, 11, 13)
+    arriving = torch.randn(len(near), DIM, generator=generator, dtype=torch.float64)
+    changes = torch.stack([((at(q + one, *near) - at(q, *near)) * arriving).sum() for one in basis])
     return {
         "length": differ(at(q, *near).norm(dim=-1), q.norm()),
         "position 0": differ(at(q, 0), q),
         "distance": differ(scores[0], scores[1]),
-        "by hand": differ(at(first, 1), by_hand),
+        "by hand": differ(at(basis[0], 1), by_hand),
         "loop": differ(at(q, *near), loop(q, *near)),
         "far": differ(at(q, 10**6), loop(q, 10**6)),
+        "gradient": differ(gradient(lambda x: at(x, *near), q, arriving), changes),
         "scores": differ(scores, (loop(q, 3, 13) * loop(k, 1, 11)).sum(-1)),
     }
+
+
+def gradient(f: Callable[[Tensor], Tensor], x: Tensor, arriving: Tensor) -> Tensor:
+    """What a program's own backward pass makes of the gradient that arrives; zeros where nothing is sent back."""
+    x = x.clone().requires_grad_()
+    y = f(x)
+    return torch.autograd.grad(y, x, arriving)[0] if y.requires_grad else torch.zeros_like(x)
 
 
 class Table:

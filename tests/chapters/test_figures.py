@@ -51,6 +51,7 @@ from lab import published, traffic
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
 from rope_lib.theory import reference
+from rope_lib.theory.matrices import rotation_matrix
 from tests import oracles
 from tests.conftest import ROOT
 from tests.conftest import contrast as on_screen
@@ -368,6 +369,25 @@ def test_positions_are_counted_as_each_row_says():
         (everything - 2).clamp(min=0).tolist(),
         depth,
     ]
+
+
+def test_what_commutes_is_what_the_theorem_says():
+    """Theorem 6.3, entry by entry: the block of two pairs is (a, b; -b, a) if their speeds are equal, else zero."""
+    for ax, (name, speeds) in zip(axes(figures.layouts.draw_commuting()), figures.layouts.SPEEDS.items(), strict=True):
+        shown = {(int(y), int(x)): text.get_text() for text in ax.texts for x, y in [text.get_position()]}
+        equal = {(i, j) for i in range(4) for j in range(4) if speeds[i] == speeds[j]}
+        assert {(row // 2, column // 2) for row, column in shown} == equal, name
+        assert len(shown) == 4 * len(equal)
+        for i, j in equal:
+            a, b, below, last = (shown[2 * i + row, 2 * j + column] for row in (0, 1) for column in (0, 1))
+            if speeds[i]:
+                assert (below, last) == ("\u2212" + b, a)
+            else:
+                assert len({a, b, below, last}) == 4
+    for speeds in figures.layouts.SPEEDS.values():
+        turned = rotation_matrix(3, torch.tensor(speeds, dtype=torch.float64)).numpy()
+        for number in np.moveaxis(figures.layouts.commuting(speeds), -1, 0):
+            assert np.allclose(number @ turned, turned @ number)
 
 
 def test_layouts_are_the_plain_loop():

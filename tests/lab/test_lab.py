@@ -74,8 +74,11 @@ def test_diagonal_share_of_known_tables():
 def test_which_check_sees_which_mistake():
     found = {name: mistakes.seen_by(rotate) for name, rotate in mistakes.MISTAKES.items()}
     assert not any(found.pop("(none)").values())
-    assert all(seen["far"] for seen in found.values())
-    assert [name for name, seen in found.items() if not seen["loop"]] == ["angles in float32"]
+    back = {"gradient cut off", "gradient turned onwards"}
+    assert {name for name, seen in found.items() if not seen["far"]} == back
+    assert {name for name, seen in found.items() if seen["gradient"]} == back
+    assert all(sum(found[name].values()) == 1 for name in back)
+    assert {name for name, seen in found.items() if not seen["loop"]} == {"angles in float32", *back}
     assert {name for name, seen in found.items() if seen["length"] or seen["distance"]} == {
         "tables of the other layout",
         "a sign wrong",
@@ -84,6 +87,7 @@ def test_which_check_sees_which_mistake():
         "positions counted from 1",
         "cat in the place of stack",
         "angles in float32",
+        *back,
     }
 
 
