@@ -18,6 +18,7 @@ from figures.style import (
     OTHER,
     QUERY,
     SCORE,
+    SIGNED,
     VERMILLION,
     arrow,
     frame,
@@ -189,6 +190,42 @@ def score_tables(*, length: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     swap = np.eye(4)[[0, 2, 1, 3]]
     not_commuting = blocks @ (swap @ blocks @ swap)
     return tuple(np.einsum("mab,b,nac,c->mn", f, q, f, k) for f in (blocks, not_commuting))
+
+
+def plane_speeds(way: str, *, pairs: int = 32, base: float = 100.0) -> np.ndarray:
+    """(pairs, 2): what a step down and a step to the right turn each pair by, in rad.
+
+    *axial*: each pair belongs to the row or to the column. *random* and *golden*: slanted directions, drawn or half a
+    turn divided by the golden ratio apart, for pairs from fast to slow.
+    """
+    if way == "axial":
+        speeds = base ** (-np.arange(pairs // 2) / (pairs // 2))
+        return np.kron(np.eye(2), speeds[:, None])
+    golden = (1 + 5**0.5) / 2
+    angles = np.arange(pairs) * np.pi / golden if way == "golden" else np.random.default_rng(0).uniform(0, np.pi, pairs)
+    speeds = base ** (-np.arange(pairs) / pairs)
+    return speeds[:, None] * np.stack((np.sin(angles), np.cos(angles)), axis=-1)
+
+
+def plane_scores(way: str, *, reach: int = 15) -> np.ndarray:
+    """(2 reach + 1, 2 reach + 1): the scores of one query in the middle with equal keys, its own place having 1."""
+    steps = np.arange(-reach, reach + 1)
+    places = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1)
+    return np.cos(places @ plane_speeds(way).T).mean(-1)
+
+
+@styled
+def draw_plane_scores() -> Figure:
+    """Three maps of one query's scores; the same scale of colours."""
+    figure = sheet(2.35, 8.0)
+    names = {"axial": "axial", "random": "mixed, directions drawn", "golden": "mixed, golden directions"}
+    for ax, (way, name) in zip(panels(figure, 3), names.items(), strict=True):
+        scores = plane_scores(way)
+        reach = len(scores) // 2
+        ax.imshow(scores, cmap=SIGNED, vmin=-1, vmax=1, extent=(-reach - 0.5, reach + 0.5, reach + 0.5, -reach - 0.5))
+        ax.set(xticks=[-10, 0, 10], yticks=[-10, 0, 10], xlabel=name)
+        frame(ax)
+    return figure
 
 
 def plane(ax: Axes, reach: float) -> None:

@@ -371,6 +371,20 @@ def test_positions_are_counted_as_each_row_says():
     ]
 
 
+def test_scores_on_a_plane_are_the_plain_sums():
+    maps = [ax.images[0].get_array() for ax in axes(figures.rotation.draw_plane_scores())]
+    for way, shown in zip(("axial", "random", "golden"), maps, strict=True):
+        speeds = figures.rotation.plane_speeds(way)
+        for row, column in ((15, 15), (0, 30), (7, 19)):
+            angles = [(row - 15) * down + (column - 15) * right for down, right in speeds.tolist()]
+            assert shown[row, column] == pytest.approx(sum(map(math.cos, angles)) / 32), way
+    corners = maps[0][1:, 1:] + maps[0][:-1, :-1] - maps[0][1:, :-1] - maps[0][:-1, 1:]
+    assert abs(corners).max() < 1e-12
+    golden = figures.rotation.plane_speeds("golden")
+    steps = np.diff(np.unwrap(2 * np.arctan2(*golden.T))) / 2  # directions have no sign
+    assert np.allclose(steps % np.pi, np.pi * (5**0.5 - 1) / 2)
+
+
 def test_what_commutes_is_what_the_theorem_says():
     """Theorem 6.3, entry by entry: the block of two pairs is (a, b; -b, a) if their speeds are equal, else zero."""
     for ax, (name, speeds) in zip(axes(figures.layouts.draw_commuting()), figures.layouts.SPEEDS.items(), strict=True):

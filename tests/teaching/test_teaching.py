@@ -188,7 +188,11 @@ def test_six_checks_see_as_many_mistakes_as_the_sheet_says():
     table = re.findall(r"^\| (\d) \| .* \| ([^|]*) \|$", SHEET, flags=re.MULTILINE)
     assert [number for number, _ in table] == list("123456")
     expected = [str(counts[check]) for check in ("length", "position 0", "distance", "by hand")]
-    assert [said for _, said in table] == [*expected, f"{counts['loop']}; far: {counts['far']}", str(counts["gradient"])]
+    assert [said for _, said in table] == [
+        *expected,
+        f"{counts['loop']}; far: {counts['far']}",
+        str(counts["gradient"]),
+    ]
     passing = [row for row in seen if not (row["length"] or row["position 0"] or row["distance"])]
     assert (len(seen), len(passing)) == (12, 8)
     assert "twelve mistakes" in SHEET
