@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 READ = {  # modules that read files, and which: data, and whose it is; the script of pieces
     "rope_lib/config/_classes.py": "rope_lib/config/classes.json",
     "lab/results.py": "lab/results/*.json",
+    "lab/traffic.py": "lab/kernel.py",  # whose source the page on costs shows
     "lab/experiments.py": "lab/trained/*.[jmn]*",  # json, npz, and the notice in md
     "lab/opened/found.py": "lab/published_models/[gs]*",  # what was found in SmolLM2 and in Gemma 3
     "lab/opened/shared.py": "lab/published_models/texts.npz",

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, grip, label, line, path
-from figures.style import BLUE, GREEN, OTHER, VERMILLION, on_phone, sheet, styled
+from figures.style import BLUE, GREEN, GREY, OTHER, VERMILLION, on_phone, sheet, styled
+from lab.extensions import EXTENSIONS
 from rope_lib import inverse_frequencies
 from rope_lib.scaling import linear_scaling, ntk_by_parts_scaling, ntk_scaling, yarn_scaling
 
@@ -201,3 +202,37 @@ PROBE = (
 def level(turns: float) -> float:
     """Height in the drawing: a decade is 34."""
     return round(113 - 34 * math.log10(turns), 1)
+
+
+NAMED = {  # and where the name stands beside the last point, in points
+    "SmolLM3 3B": (4, -4), "Instella 3B": (4, -6), "Code Llama": (-3, 4), "Apple AFM": (-4, 4),
+}  # fmt: skip
+
+
+@styled
+def draw_extensions() -> Figure:
+    """Each published extension as a path over length and base; along a dotted line one and the same pair turns once."""
+    figure = sheet(3.8)
+    ax = figure.subplots()
+    lengths = np.array([700, 1.4e6])
+    for place in (0.55, 0.6, 0.65, 0.7, 0.75):
+        bases = (lengths / (2 * math.pi)) ** (1 / place)
+        ax.plot(lengths, bases, ":", color="0.6", linewidth=0.8)
+        ax.text(1.6e6, bases[-1], f"{place:.2f}", fontsize=7, color=GREY, va="center")
+    for extension in EXTENSIONS:
+        by_rule = 0.8 < extension.used_over_rule < 1.25
+        look = {"color": BLUE, "marker": "o"} if by_rule else {"color": GREY, "marker": "x", "linewidth": 0.8}
+        ax.plot(*zip(*extension.stages, strict=True), markersize=3.5 if by_rule else 3, **look)
+        if extension.name in NAMED:
+            ax.annotate(
+                extension.name.split(",")[0],
+                extension.stages[-1],
+                xytext=NAMED[extension.name],
+                textcoords="offset points",
+                fontsize=7,
+                color=look["color"],
+                ha="right" if NAMED[extension.name][0] < 0 else "left",
+            )
+    ax.set(xscale="log", yscale="log", xlim=(800, 3e6), ylim=(6e3, 1e10))
+    ax.set(xlabel="tokens of a training text", ylabel="base")
+    return figure

@@ -1,5 +1,7 @@
 """A table that a cell can end with."""
 
+import re
+
 
 class Table:
     """Rows under heads: a table on a page, columns of text elsewhere."""
@@ -15,7 +17,7 @@ class Table:
         return "\n".join([*lines, "</tbody></table>"])
 
     def __repr__(self) -> str:
-        lines = [self.heads, *self.rows]
+        lines = [[re.sub("<[^>]*>", "", cell) for cell in line] for line in (self.heads, *self.rows)]  # without links
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         padded = ("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines)
         return "\n".join(line.rstrip() for line in padded)

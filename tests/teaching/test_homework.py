@@ -774,10 +774,11 @@ OF_CHAPTER_6 = {
 
 
 def test_the_ten_mistakes_of_chapter_6_are_among_them():
-    assert set(OF_CHAPTER_6) == set(MISTAKES) - {"(none)"}
+    wrong_results = {name: rotate for name, rotate in MISTAKES.items() if not name.startswith("gradient")}
+    assert set(OF_CHAPTER_6) == set(wrong_results) - {"(none)"}
     x, positions = check.drawn(4, DIM), torch.tensor([3, 1, 11, 13])
     mistakes = [*check.rotation_mistakes(True), *check.TABLE_MISTAKES]
-    for name, rotate in MISTAKES.items():
+    for name, rotate in wrong_results.items():
 
         def run(dim, theta, longest, x, positions, rotate=rotate):
             return (rotate(x, positions),)
