@@ -218,7 +218,7 @@ def draw_extensions() -> Figure:
     for place in (0.55, 0.6, 0.65, 0.7, 0.75):
         bases = (lengths / (2 * math.pi)) ** (1 / place)
         ax.plot(lengths, bases, ":", color="0.6", linewidth=0.8)
-        ax.text(1.6e6, bases[-1], f"{place:.2f}", fontsize=7, color=GREY, va="center")
+        ax.text(1.6e6, bases[-1], f"{place:.2f}", fontsize=8, color=GREY, va="center")
     for extension in EXTENSIONS:
         by_rule = 0.8 < extension.used_over_rule < 1.25
         look = {"color": BLUE, "marker": "o"} if by_rule else {"color": GREY, "marker": "x", "linewidth": 0.8}
@@ -229,7 +229,7 @@ def draw_extensions() -> Figure:
                 extension.stages[-1],
                 xytext=NAMED[extension.name],
                 textcoords="offset points",
-                fontsize=7,
+                fontsize=8,
                 color=look["color"],
                 ha="right" if NAMED[extension.name][0] < 0 else "left",
             )

@@ -48,6 +48,7 @@ from figures.rotation import score_tables
 from figures.sinusoidal import clock
 from figures.style import MAP, NARROW_WIDTH, SIGNED, WIDTH, narrow_form
 from lab import published, traffic
+from lab.extensions import EXTENSIONS
 from lab.precision import angle_errors
 from lab.similarity import closest_codes, diagonal_share
 from rope_lib.theory import reference
@@ -369,6 +370,20 @@ def test_positions_are_counted_as_each_row_says():
         (everything - 2).clamp(min=0).tolist(),
         depth,
     ]
+
+
+def test_extensions_are_the_stages_and_their_lines():
+    [ax] = axes(figures.longer.draw_extensions())
+    dotted = [line for line in ax.lines if line.get_linestyle() == ":"]
+    paths = [line for line in ax.lines if line.get_linestyle() != ":"]
+    stages = [tuple(zip(*line.get_data(), strict=True)) for line in paths]
+    assert stages == [extension.stages for extension in EXTENSIONS]
+    obey = [0.8 < extension.used_over_rule < 1.25 for extension in EXTENSIONS]
+    assert [line.get_marker() == "o" for line in paths] == obey
+    places = [float(text.get_text()) for text in ax.texts if text.get_text()[0] == "0"]
+    for place, line in zip(places, dotted, strict=True):
+        for length, base in zip(*line.get_data(), strict=True):
+            assert length * base**-place == pytest.approx(2 * math.pi)
 
 
 def test_scores_on_a_plane_are_the_plain_sums():
