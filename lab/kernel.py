@@ -63,7 +63,7 @@ class Turned(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         cos, sin = ctx.saved_tensors
-        back = launch(gradient, cos, -sin, ctx.interleaved)
+        back = Turned.apply(gradient, cos, -sin, ctx.interleaved)
         return back, None, None, None
 
 
@@ -75,13 +75,15 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool) -> Tensor
         cos, sin: (length, half), contiguous, in float32 for x in half precision; from `cos_sin`.
 
     Raises:
-        ValueError: shapes do not fit, or a table is not contiguous, or wants a gradient, which this kernel has not.
+        ValueError: shapes or devices do not fit, or a table is not contiguous, or wants a gradient, which is not here.
     """
     if x.ndim < 2 or cos.ndim != 2 or sin.shape != cos.shape or len(cos) != x.shape[-2]:
         shapes = f"x is {tuple(x.shape)}, cos {tuple(cos.shape)}, sin {tuple(sin.shape)}"
         raise ValueError(f"{shapes}; wanted (..., length, head_dim), and (length, half) twice")
-    if 2 * cos.shape[1] > x.shape[-1]:
+    if not 0 < 2 * cos.shape[1] <= x.shape[-1]:
         raise ValueError(f"{cos.shape[1]} pairs do not fit into head_dim {x.shape[-1]}")
+    if not x.device == cos.device == sin.device:
+        raise ValueError(f"x is on {x.device}, cos on {cos.device}, sin on {sin.device}; wanted one device")
     if not (cos.is_contiguous() and sin.is_contiguous()):
         raise ValueError("cos and sin must be contiguous: the kernel counts their rows in memory")
     if cos.requires_grad or sin.requires_grad:

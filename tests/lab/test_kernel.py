@@ -55,7 +55,9 @@ def test_the_way_back_is_what_small_steps_give(kernel, interleaved, rotary_dim, 
     """With a factor, so that transposed and undone differ."""
     x = torch.randn(2, 3, 8, generator=generator, dtype=torch.float64).to(DEVICE).requires_grad_()
     cos, sin = (1.3 * table for table in tables(3, rotary_dim, torch.float64))
-    assert torch.autograd.gradcheck(lambda x: kernel.rotated(x, cos, sin, interleaved=interleaved), x)
+    turned = lambda x: kernel.rotated(x, cos, sin, interleaved=interleaved)  # noqa: E731
+    assert torch.autograd.gradcheck(turned, x)
+    assert torch.autograd.gradgradcheck(lambda x: turned(x) * x, x)  # the way back is part of the graph
 
 
 def test_what_does_not_fit_is_refused(kernel):
