@@ -1,13 +1,13 @@
 """A trained model is made to read texts four times as long: with which base? python -m lab extension_text ..."""
 
 import copy
-import math
 from functools import cache
 from itertools import product
 
 import torch
 
 from lab import experiments
+from lab.extensions import base_by_rule
 from lab.model import Model
 from lab.training import batches, by_position, trained
 from rope_lib import cos_sin, inverse_frequencies
@@ -27,15 +27,6 @@ EXPECTED = """Written down before the first of these runs.
 6. Needles behind 20 letters, 480 back: the rule finds more than the base as it was, in the mean; 1e5 finds less than
    the rule; 5e6 and 1e8 find as many as the rule to 5 points.
 """
-
-
-def base_by_rule(base: float, length: int, longer: int) -> float:
-    """The base with which the pair that turns once in `length` tokens turns once in `longer` ones.
-
-    In a head of any size that pair is number `(head_dim / 2) ln(length / 2 pi) / ln(base)`.
-    """
-    return base ** (math.log(longer / (2 * math.pi)) / math.log(length / (2 * math.pi)))
-
 
 RULE = base_by_rule(1e4, SHORT, LONG)  # 691,000
 BASES = (1e4, 1e5, RULE, 5e6, 1e8)

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 from statistics import median
 
-from lab.extension import base_by_rule
 from lab.table import Table
 
 PLACE = 0.62  # where the pair that turns once stands in the median of the published ones, as a share of the pairs
@@ -43,6 +42,14 @@ class Extension:
         """The last base over the one that the rule foretells from the first stage."""
         (length, base), (longer, used) = self.stages[0], self.stages[-1]
         return used / base_by_rule(base, length, longer)
+
+
+def base_by_rule(base: float, length: int, longer: int) -> float:
+    """The base with which the pair that turns once in `length` tokens turns once in `longer` ones.
+
+    In a head of any size that pair is number `(head_dim / 2) ln(length / 2 pi) / ln(base)`.
+    """
+    return base ** (math.log(longer / (2 * math.pi)) / math.log(length / (2 * math.pi)))
 
 
 def turns_once(length: int, base: float) -> float:

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from lab import after_rope
-from lab.extension import base_by_rule
-from lab.extensions import EXTENSIONS, errors, table, turns_once
+from lab.extensions import EXTENSIONS, base_by_rule, errors, table, turns_once
 from lab.proposals import KINDS, Mixer, Proposal, dropped
 from rope_lib import apply_rotary_pos_emb, cos_sin, inverse_frequencies
 
