@@ -225,7 +225,7 @@ def draw_extensions() -> Figure:
         ax.plot(*zip(*extension.stages, strict=True), markersize=3.5 if by_rule else 3, **look)
         if extension.name in NAMED:
             ax.annotate(
-                extension.name.split(",")[0],
+                extension.name,
                 extension.stages[-1],
                 xytext=NAMED[extension.name],
                 textcoords="offset points",

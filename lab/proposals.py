@@ -8,7 +8,6 @@ from torch.nn.functional import gelu, softplus
 
 from lab.model import Block, Model
 from rope_lib import apply_rotary_pos_emb, attention, cos_sin, inverse_frequencies
-from rope_lib.theory.relative import alibi_bias, alibi_slopes, relative_distances
 
 KINDS = ("RoPE", "none", "ALiBi", "a quarter", "p-RoPE", "PoPE", "by the words")
 
@@ -68,21 +67,14 @@ class Proposal(Model):
     """The small model with one of KINDS in each layer; sizes as those of Model."""
 
     def __init__(self, kind: str, *, layers: int = 2, width: int = 64, heads: int = 4, symbols: int = 128):
-        super().__init__(encoding="none", layers=layers, width=width, heads=heads, symbols=symbols)
+        super().__init__(
+            encoding="alibi" if kind == "ALiBi" else "none", layers=layers, width=width, heads=heads, symbols=symbols
+        )
         self.kind = kind
         self.blocks = nn.ModuleList(Mixer(kind, width, heads) for _ in range(layers))
         for weight in self.blocks.parameters():
             if weight.ndim == 2:
                 nn.init.normal_(weight, std=0.02)
-
-    def bias(self, positions: Tensor, window: int | None) -> Tensor | None:
-        """As that of Model, with ALiBi's slopes where the kind has them."""
-        outside = super().bias(positions, window)
-        if self.kind != "ALiBi":
-            return outside
-        slopes = alibi_slopes(self.heads).to(positions.device)
-        bias = alibi_bias(relative_distances(positions, positions), slopes)
-        return bias if outside is None else bias + outside
 
 
 def dropped(model: Proposal) -> Proposal:

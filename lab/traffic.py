@@ -4,6 +4,7 @@ A GPU is done with the arithmetic of a rotation long before the numbers have com
 what its time is made of. The operations run on "meta" tensors, which have a shape and no numbers.
 """
 
+import pkgutil
 from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+import lab
 from rope_lib.formula import rotate_pairs
 from rope_lib.rotary import apply_rotary_emb
 
@@ -86,3 +88,9 @@ def rotation_traffic(shape: tuple[int, ...] = (1, 32, 4096, 128)) -> list[dict]:
         copy = traffic(torch.clone, x)
         found.append(row | counted._asdict() | {"copies": counted.in_sectors / copy.in_sectors})
     return found
+
+
+def kernel_listing() -> str:
+    """The kernel of lab/kernel.py with its launch and its way back, read and not imported: it needs Triton."""
+    source = pkgutil.get_data(lab.__name__, "kernel.py").decode()
+    return source[source.index("@triton.jit") : source.index("\n\ndef rotated")].strip()

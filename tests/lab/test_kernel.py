@@ -1,12 +1,12 @@
 """The kernel of the page on costs, on a GPU or in Triton's interpreter, where Triton is installed."""
 
 import os
-import pkgutil
 
 import pytest
 import torch
 from torch.testing import assert_close
 
+from lab.traffic import kernel_listing
 from rope_lib import apply_rotary_emb, cos_sin, inverse_frequencies
 from rope_lib.theory import reference
 
@@ -74,6 +74,7 @@ def test_what_does_not_fit_is_refused(kernel):
 
 def test_the_page_can_show_it():
     """Also where Triton is not installed."""
-    source = pkgutil.get_data("lab", "kernel.py").decode()
-    shown = source[source.index("@triton.jit") : source.index("\n\ndef rotated")]
+    shown = kernel_listing()
+    assert shown.startswith("@triton.jit\ndef turn(")
+    assert shown.endswith("return back, None, None, None")
     assert max(map(len, shown.splitlines())) <= 76
