@@ -46,6 +46,8 @@ HALF, NEIGHBOURS = "half-split", "interleaved"
 MODELS = (
     Model("GPT-J 6B", NEIGHBOURS, 2048, "EleutherAI/gpt-j-6b"),
     Model("GPT-NeoX 20B", HALF, 2048, "EleutherAI/gpt-neox-20b"),
+    Model("ModernBERT base, global layers", HALF, 8192, "answerdotai/ModernBERT-base", "full_attention"),
+    Model("ModernBERT base, local layers", HALF, 8192, "answerdotai/ModernBERT-base", "sliding_attention"),
     Model("Llama 2 7B", HALF, 4096, "meta-llama/Llama-2-7b-hf"),
     Model("Mistral 7B v0.1", HALF, 8192, "mistralai/Mistral-7B-v0.1"),
     Model("Code Llama 7B", HALF, 16384, "codellama/CodeLlama-7b-hf"),
@@ -122,6 +124,8 @@ def short_table() -> Table:
 TRAINED_BY = {  # where the length in training is said; it is not in configurations
     "GPT-J 6B": "n_positions",
     "GPT-NeoX 20B": "max_position_embeddings",
+    "ModernBERT base, global layers": "arXiv 2412.13663, on context length",
+    "ModernBERT base, local layers": "the same",
     "Llama 2 7B": "arXiv 2307.09288, table 1",
     "Mistral 7B v0.1": "arXiv 2310.06825, table 1",
     "Code Llama 7B": "arXiv 2308.12950, section 2.4",
