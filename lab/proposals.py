@@ -18,11 +18,14 @@ class Mixer(Block):
     *A quarter* turns a quarter of the head, at speeds of its own; *p-RoPE* stops the slowest quarter of the pairs.
     *PoPE* has a length for each number, softplus of it, and a speed for each, twice as many as there are pairs; a shift
     of the angle is learned. *By the words* each word turns all that follow it by RoPE's step and by up to half a turn
-    more, which depends on the word. *ALiBi* adds a bias, which the model hands over.
+    more, which depends on the word; steps that miss a whole number of half turns by less than `exact` are made whole.
+    *ALiBi* adds a bias, which the model hands over.
 
     Source: PoPE, Gopalakrishnan et al. 2025; p-RoPE, Barbero et al. 2024; ALiBi, Press et al. 2021. *By the words* is
     the book's own, in the manner of Selective RoPE, Movahedi et al. 2025.
     """
+
+    exact = 0.0  # in half turns
 
     def __init__(self, kind: str, width: int, heads: int):
         super().__init__(width, heads)
@@ -55,12 +58,18 @@ class Mixer(Block):
         if self.kind == "p-RoPE":
             speeds[-(len(speeds) // 4) :] = 0
         if self.kind == "by the words":
-            more = torch.pi * self.to_turns(self.norms[0](x)).tanh().unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            angles = (more + speeds.to(more)).cumsum(-2)
+            angles = self.steps(x).cumsum(-2)
             turned = angles.cos(), angles.sin()
         else:
             turned = cos_sin(positions, speeds)
         return apply_rotary_pos_emb(q, k, *turned, interleaved=True)
+
+    def steps(self, x: Tensor) -> Tensor:
+        """(batch, n, width) -> (batch, heads, n, head_dim / 2): by which angles each word turns what follows it."""
+        more = torch.pi * self.to_turns(self.norms[0](x)).tanh().unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        steps = more + inverse_frequencies(2 * more.shape[-1]).to(more)
+        halves = (steps / torch.pi).round()
+        return torch.where((steps / torch.pi - halves).abs() < self.exact, torch.pi * halves, steps)
 
 
 class Proposal(Model):
