@@ -1,6 +1,10 @@
 """One style sheet for all pages, without the rules that none uses."""
 
+import io
+
+import numpy as np
 import pytest
+from matplotlib.image import imread
 from sphinx.errors import ExtensionError
 
 from _ext import styles
@@ -77,3 +81,19 @@ def test_paths_are_no_patterns(tmp_path):
     sheet = styles.purged([folder / "sheet.css"], [folder / "page.html"])
     assert "used" in sheet
     assert "unused" not in sheet
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_icons_can_be_seen_in_forced_colours(width, scheme, browser, html):
+    """In the picture: an icon is cut out of its ground, which the system may give the colour of the page."""
+    page = browser.new_context(
+        forced_colors="active", color_scheme=scheme, viewport={"width": width, "height": 700}
+    ).new_page()
+    page.goto(f"{html.as_uri()}/{CHAPTER}")
+    icons = page.locator(".bd-header-article :is(.fas, .fa-solid):visible")
+    assert icons.count() >= 4
+    for icon in icons.all():
+        pixels = imread(io.BytesIO(icon.screenshot()))[..., :3].reshape(-1, 3)
+        assert np.ptp(pixels, axis=0).min() > 0.7, icon.get_attribute("class")
+    page.context.close()
