@@ -1,4 +1,4 @@
-"""For each chapter a page for the wall of a lecture room: its question and its piece, three sentences, and the votes.
+"""For each chapter a page for the wall of a lecture room: question, piece and votes, and folded the three sentences.
 
 All of it is taken from the chapter as Sphinx writes it, and the votes from lectures/questions.yaml.
 """
@@ -25,8 +25,10 @@ document.documentElement.dataset.theme = /light|dark/.test(mode) ? mode
 <script src="../_static/piece.js" defer></script>
 </head>
 <body class="rb-wall"><main><h1>{title}</h1><p>{question}</p>
-<div>{piece}<section><h2>In three sentences</h2><ol>{sentences}</ol></section></div>
-{votes}</main><p><a href="../{page}.html">{title}</a></p></body></html>
+<div>{piece}{vote}</div>
+{votes}<details class="rb-after"><summary>Afterwards: in three sentences</summary>
+<ol>{sentences}</ol></details></main>
+<p><a href="../{page}.html">{title}</a></p></body></html>
 """
 VOTE = "<section><h2>Vote</h2>{}</section>"
 
@@ -57,14 +59,16 @@ def write_wall(app: Sphinx, doctree: nodes.document, page: str) -> None:
     folder = Path(app.outdir) / "wall"
     folder.mkdir(exist_ok=True)
     question, piece, sentences = parts_of(app, doctree, page)
-    votes = (vote.html() for vote in questions.questions() if vote.chapter == f"{Path(page).name}.ipynb")
+    votes = [vote.html() for vote in questions.questions() if vote.chapter == f"{Path(page).name}.ipynb"]
+    first, *others = (with_formulas(VOTE.format(vote)) for vote in votes or [""])
     text = PAGE.format(
         page=page,
         title=full_title(app.env, page),
         question=question,
         piece=piece,
         sentences="".join(f"<li>{sentence}</li>" for sentence in sentences),
-        votes=with_formulas("".join(map(VOTE.format, votes))),
+        vote=first if votes else "",
+        votes="".join(others),
     )
     (folder / f"{Path(page).name}.html").write_text(text, encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The pages for the wall: each is its chapter's question, piece, three sentences and votes."""
+"""The pages for the wall: each is its chapter's question, piece and votes, and folded its three sentences."""
 
 import pytest
 
@@ -17,11 +17,14 @@ def test_a_page_for_the_wall_has_all_of_its_chapter(name, browser, html):
         words = "one => one.firstChild.textContent + one.childNodes[1].textContent"  # without the link to itself
         assert page.locator("h1").inner_text() == title.evaluate(words)
         assert page.locator("main > p").inner_text() == chapter.page.locator("article h1 + p").inner_text()
-        sentences = page.locator("ol > li").all_inner_texts()
+        answers = page.locator(".rb-after ol > li")
+        assert not any(one.is_visible() for one in answers.all())  # they answer the votes
+        page.locator(".rb-after summary").click()
+        sentences = answers.all_inner_texts()
         assert len(sentences) == 3
         assert all(sentence.endswith(".") and len(sentence) > 30 for sentence in sentences), sentences
         votes = [vote for vote in questions.questions() if vote.chapter == name.replace(".html", ".ipynb")]
-        assert page.locator("details").count() == 4 * len(votes)
+        assert page.locator("details").count() == 4 * len(votes) + 1
         assert page.locator("merror, .rope-piece").count() == 1
         piece = page.locator(".rope-piece")
         before = piece.locator(".rp-said").inner_text()
@@ -31,6 +34,18 @@ def test_a_page_for_the_wall_has_all_of_its_chapter(name, browser, html):
         assert piece.locator(".rp-said").inner_text() != before
         assert visit.complaints == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_on_a_projector_the_vote_and_its_options_are_on_the_first_screen(name, browser, html):
+    page = browser.new_page(viewport={"width": 1920, "height": 1080})
+    page.goto(f"{html.as_uri()}/wall/{name}")
+    beside = page.locator("main > div > section")
+    assert beside.count() == any(vote.chapter == name.replace(".html", ".ipynb") for vote in questions.questions())
+    for one in (*beside.locator("summary").all(), page.locator(".rope-piece")):
+        box = one.bounding_box()
+        assert box["y"] + box["height"] <= 1080, (one.inner_text()[:40], box)
+    page.close()
 
 
 def test_how_to_teach_leads_to_each_of_them():
