@@ -77,8 +77,25 @@ def let_scripts_wait(app: Sphinx, pagename: str, templatename: str, context: dic
         ]
 
 
+def name_the_root(app: Sphinx, exception: Exception | None) -> None:
+    """People pass on the folder's address: its page leads to the first one, and says what that one says."""
+    first = Path(app.outdir, f"{app.config.root_doc}.html")
+    if exception or app.builder.name != "html" or not first.exists():
+        return
+    page, leads = first.read_text(encoding="utf-8"), html.escape(f"{app.config.root_doc}.html")
+    told = re.findall(r"<title>.*?</title>|<meta [^>]*(?:description|og:|twitter:)[^>]*>", page)
+    where = f'<link rel="canonical" href="{address(app.config)}{leads}" />' if address(app.config) else ""
+    lines = [
+        '<!DOCTYPE html>', f'<html lang="{app.config.language}">', '<meta charset="utf-8" />', *told, where,
+        f'<meta http-equiv="Refresh" content="0; url={leads}" />',
+        f'<p><a href="{leads}">{html.escape(app.config.html_title)}</a></p>', "</html>",
+    ]  # fmt: skip
+    Path(app.outdir, "index.html").write_text("\n".join(filter(None, lines)) + "\n", encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     app.connect("config-inited", no_buttons_without_address)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", add_scripts)
     app.connect("html-page-context", let_scripts_wait, priority=900)
+    app.connect("build-finished", name_the_root)

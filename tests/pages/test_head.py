@@ -93,6 +93,31 @@ def test_a_shared_link_shows_title_sentence_and_with_an_address_a_picture(html):
     assert tags["og:image"] == "https://someone.github.io/some-book/_static/shared.png"
 
 
+def test_the_root_says_what_the_first_page_says_and_leads_there(html, tmp_path):
+    root, first = ((html / name).read_text(encoding="utf-8") for name in ("index.html", "chapters/index.html"))
+    tags = [
+        re.findall(r"<title>.*?</title>|<meta property=.*?>|<meta[^>]*description[^>]*>", page)
+        for page in (root, first)
+    ]
+    assert tags[0] == tags[1]
+    assert "RoPE" in tags[0][0]
+    assert root.count('url=chapters/index.html"') == root.count('<a href="chapters/index.html">') == 1
+    assert "canonical" not in root  # while the repository has no address
+    (tmp_path / "a.html").write_text("<title>A</title>", encoding="utf-8")
+
+    class App:
+        outdir = tmp_path
+
+        class builder:
+            name = "html"
+
+        class config:
+            root_doc, language, html_title, html_baseurl, html_theme_options = "a", "en", "A", "https://a.org/b", {}
+
+    head.name_the_root(App, None)
+    assert '<link rel="canonical" href="https://a.org/b/a.html" />' in (tmp_path / "index.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("base", "repository", "expected"),
     [
