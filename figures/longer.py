@@ -96,9 +96,9 @@ def draw_hands(
             ax.plot(np.cos(angles), np.sin(angles), color=colour, linewidth=6, solid_capstyle="butt")
         circle = np.linspace(0, 2 * np.pi, 200)
         ax.plot(0.9 * np.cos(circle), 0.9 * np.sin(circle), color="0.5", linewidth=0.8)
-        hand = met if met < 2 * math.pi else 1.0  # a fast hand points anywhere
+        hand = length * theta[pair].item()
         ax.annotate("", (0.85 * np.cos(hand), 0.85 * np.sin(hand)), (0, 0), arrowprops={"arrowstyle": "-|>"})
-        turns = length * theta[pair].item() / (2 * math.pi)
+        turns = hand / (2 * math.pi)
         ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", title=f"pair {pair}\n{turns:.3g} turns")
         ax.axis("off")
     return figure

@@ -774,6 +774,8 @@ def test_hands_show_what_was_met_and_what_a_longer_text_adds():
         reached = min(8 * 4096 * speed, 2 * math.pi)
         assert np.ptp(more) == pytest.approx(reached - min(4096 * speed, 2 * math.pi), abs=1e-6)
         assert f"pair {pair}\n{4096 * speed / (2 * math.pi):.3g} turns" == ax.get_title()
+        [hand] = ax.texts
+        assert hand.xy == pytest.approx((0.85 * math.cos(4096 * speed), 0.85 * math.sin(4096 * speed)), abs=1e-9)
 
 
 def test_turns_in_training():
