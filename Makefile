@@ -70,8 +70,9 @@ attack: for-model  ## change every claim, or those of NAME=05, store which chang
 lists: for-test  ## write what is listed and counted: theorems, numbers, the map of the documents
 	@$(PY) -m tools.lists
 
+# On a busy machine threads that wait for one another would keep the cores from those that work.
 notebook: for-test  ## open the chapters in JupyterLab
-	@$(PY) -m jupyterlab --notebook-dir chapters
+	@OMP_WAIT_POLICY=passive $(PY) -m jupyterlab --notebook-dir chapters
 
 chapters: for-model  ## re-run all chapters, or NAME=05, and store them in canonical form
 	@$(PY) -m ruff format --quiet chapters

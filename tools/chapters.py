@@ -4,6 +4,7 @@ Running twice leaves git clean. Nothing is written if a cell fails. A cell that 
 keeps its output; clear it to store a new one.
 """
 
+import os
 import re
 import sys
 import time
@@ -71,6 +72,7 @@ def main() -> None:
     """Those that are named by their beginnings, or all."""
     paths = sorted(FOLDER.glob("*.ipynb"))
     asked = tuple(Path(name).stem for name in sys.argv[1:]) or ("",)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the threads of a busy machine wait for one another, for minutes
     for stem in asked:
         if not any(path.stem.startswith(stem) for path in paths):
             sys.exit(f"Error: no chapter begins with {stem}; there are {', '.join(path.stem for path in paths)}")
