@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import HTML
-from tests.pages.conftest import CHAPTER, Visit, squeezed, text_of
+from tests.pages.conftest import CHAPTER, PAGES, Visit, squeezed, text_of
 
 
 @pytest.mark.parametrize("name", ["04_rope_from_complex_numbers", "06_rope_in_code"])
@@ -30,6 +30,17 @@ def test_a_printed_page_is_light_and_afterwards_as_it_was(browser, html):
         assert visit.page.evaluate(theme) == "dark"
         assert visit.page.evaluate(f"dispatchEvent(new Event('beforeprint')) && {theme}") == "light"
         assert visit.page.evaluate(f"dispatchEvent(new Event('afterprint')) && {theme}") == "dark"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_is_wider_than_the_paper(name, browser, html):
+    """One such table would print the whole book smaller."""
+    with Visit(browser, name, width=665, folds=True) as visit:  # what is left of A4 between the margins
+        visit.page.emulate_media(media="print")
+        width, room = visit.page.evaluate(
+            "(({scrollWidth, clientWidth}) => [scrollWidth, clientWidth])(document.documentElement)"
+        )
+        assert width <= room
 
 
 @pytest.mark.parametrize("name", ["01_why_position", "04_rope_from_complex_numbers", "06_rope_in_code"])
