@@ -95,8 +95,8 @@ handout: for-test  ## write the handout, ten votes and all figures as PNG into b
 slides: for-test book  ## draw slides, notes, live demo into _build/html/lectures (COURSE="...", WITHOUT='"a title"')
 	@$(PY) -m lectures.slides "$(COURSE)" $(WITHOUT)
 
-pdf: for-test book  ## print the book as one PDF into build (needs Chromium)
-	@$(PY) -m tools.take_away pdf
+pdf: for-test book  ## print the book as one PDF into build (needs Chromium; for students SOLUTIONS=no)
+	@$(PY) -m tools.take_away pdf $(SOLUTIONS)
 
 offline: book  ## pack the pages into build as a zip that opens from disk
 	@$(PY) -m tools.take_away zip

@@ -23,18 +23,21 @@ NAME = "rotate-dont-add"
 TITLE = "Rotate, Don’t Add"
 
 # In the browser: one page as it is printed, its names made those of one large page, without what only a screen can do.
-TAKE = """([name, names]) => {
+TAKE = """([name, names, solutions]) => {
   dispatchEvent(new Event("beforeprint"));
   const article = document.querySelector("article.bd-article");
   const controls = ".headerlink, .copybtn, .rb-live, .rb-source, .rb-predict, .rb-cover";
   const unwanted = `${controls}, script, p:has(> a[href*='pieces/'])`;
   article.querySelectorAll(unwanted).forEach(node => node.remove());
+  if (!solutions) for (const fold of article.querySelectorAll("details"))
+    if (fold.querySelector("summary").textContent.startsWith("Solution")) fold.remove();
   article.querySelectorAll("[src]").forEach(node => node.setAttribute("src", node.src));
   for (const link of article.querySelectorAll("a[href]")) {
     const [page, anchor] = link.href.split("#");
     if (!page.startsWith("file:")) continue;
     const other = page.split("/").at(-1).replace(/\\.html$/, "");
-    if (names.includes(other)) link.setAttribute("href", `#${other}${anchor ? `--${decodeURIComponent(anchor)}` : ""}`);
+    const ours = page.split("/").at(-2) === "chapters" && names.includes(other);  // a wall's page has a chapter's name
+    if (ours) link.setAttribute("href", `#${other}${anchor ? `--${decodeURIComponent(anchor)}` : ""}`);
     else link.replaceWith(...link.childNodes);
   }
   for (const node of article.querySelectorAll("[id]")) if (!node.closest("svg")) node.id = `${name}--${node.id}`;
@@ -79,14 +82,14 @@ def parts() -> list[tuple[str, list[str]]]:
     return [(part["caption"], [Path(entry["file"]).name for entry in part["chapters"]]) for part in toc["parts"]]
 
 
-def whole_book(browser, listed: list[tuple[str, list[str]]]) -> str:
-    """All pages as one page of HTML, with a title page and contents."""
+def whole_book(browser, listed: list[tuple[str, list[str]]], *, solutions: bool) -> str:
+    """All pages as one page of HTML, with a title page and contents, with or without the solutions of exercises."""
     names = [name for _, part in listed for name in part]
     page = browser.new_page(color_scheme="light", reduced_motion="reduce")
     taken = {}
     for name in names:
         page.goto((PAGES / "chapters" / f"{name}.html").as_uri(), wait_until="load")
-        taken[name] = page.evaluate(TAKE, [name, [*names, "index"]])
+        taken[name] = page.evaluate(TAKE, [name, [*names, "index"], solutions])
     styles = page.evaluate(
         "[...document.querySelectorAll('link[rel=stylesheet]')].map(link => [link.href, link.media])"
     )
@@ -140,11 +143,11 @@ def places_in(pdf: bytes) -> dict[str, int]:
     return {name.removeprefix("/"): reader.get_destination_page_number(place) + 1 for name, place in found.items()}
 
 
-def print_book(browser) -> bytes:
+def print_book(browser, *, solutions: bool = True) -> bytes:
     """The PDF, printed twice: the second time its contents name the pages of the first."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "book.html"
-        file.write_text(whole_book(browser, parts()), encoding="utf-8")
+        file.write_text(whole_book(browser, parts(), solutions=solutions), encoding="utf-8")
         page = browser.new_page(color_scheme="light")
         page.set_default_timeout(300_000)
         page.goto(file.as_uri(), wait_until="load")
@@ -160,11 +163,11 @@ def print_book(browser) -> bytes:
     return pdf
 
 
-def write_pdf() -> Path:
-    """The whole book, where there is a Chromium."""
-    path = OUT / f"{NAME}.pdf"
+def write_pdf(solutions: str = "yes") -> Path:
+    """The whole book, where there is a Chromium; with "no" without solutions, for a student."""
+    path = OUT / (f"{NAME}.pdf" if solutions != "no" else f"{NAME}-without-solutions.pdf")
     with chromium() as browser:
-        path.write_bytes(print_book(browser))
+        path.write_bytes(print_book(browser, solutions=solutions != "no"))
     return path
 
 
@@ -186,5 +189,5 @@ def write_zip() -> Path:
 
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
-    made = {"pdf": write_pdf, "zip": write_zip}[sys.argv[1]]()
+    made = {"pdf": write_pdf, "zip": write_zip}[sys.argv[1]](*sys.argv[2:])
     print(f"{made.relative_to(ROOT)} ({made.stat().st_size / 1e6:.1f} MB)")

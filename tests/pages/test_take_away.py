@@ -31,6 +31,15 @@ def test_pdf_has_a_title_page_contents_with_page_numbers_and_links(html, tmp_pat
     assert reader.outline
 
 
+def test_a_students_pdf_has_exercises_and_hints_and_no_solutions(html, monkeypatch, browser):
+    monkeypatch.setattr(take_away, "parts", lambda: [("Some", ["04_rope_from_complex_numbers"])])
+    all_of_it, fewer = (text_of(take_away.print_book(browser, solutions=answer)) for answer in (True, False))
+    solution, hint = "Solution", "Hint"
+    assert all_of_it.count("Exercise4.") - fewer.count("Exercise4.") < 5
+    assert fewer.count(solution) < all_of_it.count(solution) - 4
+    assert fewer.count(hint) == all_of_it.count(hint) > 0
+
+
 def test_parts_of_the_pdf_are_the_table_of_contents():
     names = [name for _, part in take_away.parts() for name in part]
     assert names[0] == "rope_in_five_minutes"
