@@ -59,6 +59,11 @@ def test_proofs_run_in_the_page(stem, browser, served):
         print(f"{stem}: {len(proofs)} proofs, first after {seconds[0]:.1f} s, then {max(seconds[1:]):.1f} s at most")
 
 
+def test_the_first_page_says_what_the_first_press_fetches(html):
+    size = json.loads((html / "_static" / "live" / "live.json").read_text())["bytes"]
+    assert f"fetches Python, {size / 1e6:.0f} MB," in (html / "chapters" / "index.html").read_text(encoding="utf-8")
+
+
 def test_one_click_breaks_a_proof_and_one_brings_it_back(browser, served):
     cell = next(cell for _, cell in live_cells("04_rope_from_complex_numbers") if "break" in cell.metadata)
     with Visit(browser, f"{served[0]}/chapters/04_rope_from_complex_numbers.html") as visit:

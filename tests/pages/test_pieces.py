@@ -247,7 +247,7 @@ def test_colours_can_be_read(scheme, browser, html):
     page = still(browser, color_scheme=scheme)
     found = page.locator(
         ".rb-q, .rb-k, .rb-s, .rb-no, .rb-half, .rb-yes, .rh-score b, .rh-key, .rh-query, .rh-controls button, "
-        ".rb-counts strong, .rh-word, .rb-doors a, .rb-picture"
+        ".rb-counts strong, .rh-word, .rb-doors a, .rb-picture, .rb-picture summary"
     ).evaluate_all(
         """all => all.map(node => {
             const layers = [];
