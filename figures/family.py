@@ -163,7 +163,7 @@ def draw_score_family() -> Figure:
             frame(ax)
             if name == "RoPE":
                 ax.spines[:].set(linewidth=2, color=SCORE)
-                ax.plot([8, 23], [0, 15], color="black", linestyle=":", linewidth=1)
+                ax.plot([0, 15], [8, 23], color="black", linestyle=":", linewidth=1)
         pair[0].set_title(name, loc="left", weight="bold" if name == "RoPE" else "normal")
     figure.supxlabel("key position", fontsize=9)
     figure.supylabel("query position", fontsize=9)

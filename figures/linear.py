@@ -150,7 +150,7 @@ def explore_linear() -> Piece:
         for row, (form, name) in enumerate(FORMS.items())
     )
     svg += label(312, 322, "dotted: 1; bars end at 3 and −2.5", anchor="end")
-    alt = "The weights that one word gives to itself and to the words before it, as bars, in three forms; dashed: 1."
+    alt = "The weights that one word gives to itself and to the words before it, as bars, in three forms; dotted: 1."
     said = (
         'Position <b data-part="m"></b>, words seen: <span data-part="seen"></span>. Sum of the weights: '
         '<b data-part="none-says"></b> without rotation, <b data-part="both-says"></b> with it above and below, '

@@ -12,7 +12,8 @@ from lab.opened import EDGES, FAR_GAPS, FIRST, LAST, NEAR_GAPS, far_copies, stor
 from rope_lib import inverse_frequencies
 
 KINDS = {"this book's words": (BLUE, "o"), "documentation of Python": (VERMILLION, "^")}
-ONE_TURN = 19.9  # between pairs 19 and 20: what would make one turn in 8,192 tokens
+TURNS = 8192 * inverse_frequencies(64, base=100_000).numpy() / (2 * np.pi)  # of each pair, in a text as in training
+BELOW_A_TURN = int((TURNS >= 1).sum())  # the first pair that makes less than one
 
 
 @styled
@@ -143,14 +144,14 @@ def draw_rescue_map() -> Figure:
     for (first, last), cost in zip(product(FIRST, LAST), costs.flatten(), strict=True):
         colour = on_map((lost - cost) / shades["vmax"])
         left.text(first, last, f"{cost:.1f}", ha="center", va="center", fontsize=8, color=colour)
-    left.add_patch(Rectangle((19.5, 30.5), 1, 1, fill=False, linewidth=1.5))
+    left.add_patch(Rectangle((BELOW_A_TURN - 0.5, 30.5), 1, 1, fill=False, linewidth=1.5))
     left.set(xlabel="slowed by 4: from pair", ylabel="to pair", xticks=FIRST, yticks=LAST)
     picture = right.imshow(lost - copy, **shades)
     right.set_xticks(range(0, 33, 4))
     right.set_yticks(range(len(factors)), [f"{factor:g}" for factor in factors])
     right.set(xlabel="slowed: from pair, to 31", ylabel="factor")
     for ax in (left, right):
-        ax.axvline(ONE_TURN - 0.4, color="black", linewidth=1)
+        ax.axvline(BELOW_A_TURN - 0.5, color="black", linewidth=1)
         frame(ax)
     bar = figure.colorbar(picture, ax=[left, right], label="loss (nats)")
     bar.set_ticks(lost - np.array([12, 10, 8, 6]), labels=["12", "10", "8", "6"])
@@ -185,32 +186,33 @@ def draw_long_text() -> Figure:
 def explore_rescue() -> Piece:
     """Slow the pairs between two borders by 4: what copies 12,000 to 24,000 tokens away cost."""
     costs, states = far_copies().mean(-1), {}
-    turns = 8192 * inverse_frequencies(64, base=100_000) / (2 * np.pi)
+    one_turn, lost = 8 + 9 * BELOW_A_TURN, np.mean(stored("map of rescue")["copy"][0])  # slowed by 1
     for (i, first), (j, last) in product(enumerate(FIRST), enumerate(LAST)):
         states[i, j] = {
             "pairs": {"d": f"M8 200V90H{8 + 9 * first}V172.5H{17 + 9 * last}V90H296V200Z"},
             "first": {"text": f"{first}"}, "last": {"text": f"{last}"},
-            "most": {"text": f"{turns[first]:.2f}"}, "least": {"text": f"{turns[last]:.2f}"},
+            "most": {"text": f"{TURNS[first]:.2f}"}, "least": {"text": f"{TURNS[last]:.2f}"},
             "copy": {"text": f"{costs[i, j]:.1f}"}, "mark": {"cx": f"{20 + 20 * costs[i, j]:.0f}"},
         }  # fmt: skip
     svg = (
         f'<g transform="translate(0 -66)"><path fill="{QUERY_INK}" data-part="pairs"></path>'
-        '<path d="M8 200H300M188 84V204" stroke="currentColor"></path>'
+        f'<path d="M8 200H300M{one_turn} 84V204" stroke="currentColor"></path>'
         + label(8, 80, "speed, as a share of the usual")
         + label(12, 216, "pair 0, fast")
-        + label(188, 216, "one turn", anchor="middle")
+        + label(one_turn, 216, "one turn", anchor="middle")
         + label(300, 216, "31, slow", anchor="end")
         + '<path d="M20 262H300" stroke="currentColor"></path>'
         + f'<circle cy="262" r="8" fill="{KEY_INK}" data-part="mark"></circle>'
-        + label(20, 288, "found")
-        + label(300, 288, "lost (14 nats)", anchor="end")
+        + label(20, 288, "0 nats")
+        + label(300, 288, "14 nats", anchor="end")
         + "</g>"
     )
-    alt = "The speeds of 32 pairs as shares of the usual, lower between two; below, far copies between found and lost."
+    alt = "The speeds of 32 pairs as shares of the usual, lower between two; below, what far copies cost."
     said = (
         'Pairs <b data-part="first"></b> to <b data-part="last"></b> turn 4 times as slowly. In training they made '
         '<span data-part="most"></span> to <span data-part="least"></span> turns. A word of a far copy costs '
-        '<b data-part="copy"></b> nats, 12.3 if it is lost.'
+        '<b data-part="copy"></b> nats, '
+        f"{lost:.1f} if it is lost."
     )
     sliders = (
         ("from pair", tuple(map(str, FIRST)), FIRST.index(20)),

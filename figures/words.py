@@ -35,5 +35,6 @@ def two_words(ax: Axes, m: int, n: int, names: tuple[str, str] = ("$q$", "$k$"),
         arrow(ax, end, colour)
         end *= ((longest if outside else abs(end)) + beyond) / abs(end)
         ax.text(end.real, end.imag, name, ha="center", va="center", color=colour)
-    ends = sorted(np.degrees(np.angle(word) + steps * TURN) for word, steps, _ in places)
+    begin, end = (np.degrees(np.angle(word) + steps * TURN) for word, steps, _ in places)
+    ends = (begin, end) if (end - begin) % 360 <= 180 else (end, begin)  # the smaller of the two angles between them
     ax.add_patch(Wedge((0, 0), 0.55, *ends, facecolor=SCORE, alpha=0.35))

@@ -465,8 +465,11 @@ def assert_shows_both_words(ax, m, n):
     assert [complex(*line.get_xydata()[1]) for line in ax.lines] == [1.8 + 0.4j, 1.2 + 0.8j]
     of_q, of_k, wedge = sorted(ax.patches, key=lambda patch: isinstance(patch, Wedge) or -patch.get_radius())
     assert (of_q.get_radius(), of_k.get_radius()) == pytest.approx((abs(q), abs(k)))
-    for end, angle in ((k, wedge.theta1), (q, wedge.theta2)):
-        assert np.exp(1j * math.radians(angle)) == pytest.approx(end / abs(end))
+    ends = sorted(
+        ((q / abs(q)), (k / abs(k))), key=lambda end: np.angle(end / np.exp(1j * math.radians(wedge.theta1))) % 6.28
+    )
+    assert [np.exp(1j * math.radians(angle)) for angle in (wedge.theta1, wedge.theta2)] == pytest.approx(ends)
+    assert (wedge.theta2 - wedge.theta1) % 360 <= 180
 
 
 def test_solutions():
