@@ -67,6 +67,21 @@ def test_nothing_is_out_of_reach_on_a_phone(phone):
     assert unreachable == []
 
 
+def test_on_a_phone_the_rows_of_a_table_of_words_are_cards(phone):
+    """Each cell is on the screen, and says what it is."""
+    cut = phone.evaluate(
+        """() => [...document.querySelectorAll('article td[data-head]')].filter(cell => {
+            const box = cell.getBoundingClientRect();
+            return !box.height || box.right > innerWidth || cell.scrollWidth > cell.clientWidth + 1;
+        }).map(cell => cell.textContent.slice(0, 60))"""
+    )
+    assert cut == []
+    if on_disk(phone.url).stem == "papers":
+        row = phone.locator("td[data-head^='Verdict']").first
+        assert row.evaluate("cell => getComputedStyle(cell, '::before').content").startswith('"Verdict')
+        assert row.locator("xpath=..").locator("td").first.inner_text() == "1"
+
+
 def test_what_is_cut_on_a_phone_says_so_and_can_be_scrolled_by_keyboard(phone):
     """Once it comes near the screen."""
     cut = phone.evaluate_handle(
