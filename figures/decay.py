@@ -221,8 +221,8 @@ def explore_decay() -> Piece:
         ),
     )
     said = (
-        'At distance <b data-part="distance"></b> the chain of <span data-part="pairs"></span> arrows has '
-        'B = <b data-part="bound"></b>; at distance 0, <span data-part="start"></span>.'
+        'At distance <b data-part="distance"></b> the corners of a chain of <span data-part="pairs"></span> arrows lie '
+        '<b data-part="bound"></b> from its start on average; at distance 0, <span data-part="start"></span>.'
     )
     sliders = (
         ("distance Δ", tuple(f"{x:,.0f}" for x in distances.tolist()), 19),
@@ -276,7 +276,7 @@ CHAIN = (
     'vector-effect="non-scaling-stroke" data-part="chain"></path></g></g>'
     '<circle r="3" fill="currentColor"></circle></g>'
     '<text x="4" y="14">zoom <tspan data-part="times"></tspan> ×</text>'
-    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: B, mean of the corners</text>'
+    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: mean distance from start</text>'
 )
 
 
@@ -290,11 +290,10 @@ def bound_curve() -> str:
         f'<path d="M{LEFT} {FLOOR - HIGH}V{FLOOR}H310M36 {FLOOR - 4}v8" fill="none" stroke="currentColor"></path>'
         + label(30, FLOOR - HIGH + 6, "1", anchor="end")
         + label(30, FLOOR + 4, "0", anchor="end")
-        + label(36, FLOOR + 18, "0", anchor="middle")
         + ticks
         + label(310, FLOOR + 38, "distance Δ (tokens)", anchor="end")
-        + label(LEFT + 4, 14, "B(Δ) / B(0)")
-        + label(310, 14, "dashed: the level", anchor="end")
+        + label(LEFT + 4, 14, "the famous curve")
+        + label(310, 14, "dashed: its level", anchor="end")
         + f'<g transform="scale(.5)"><path stroke="{QUERY_INK}" stroke-width="4" data-part="curve"></path></g>'
         + '<path stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4" data-part="level"></path>'
         + '<path stroke="currentColor" opacity=".35" data-part="cursor"></path>'

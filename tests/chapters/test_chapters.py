@@ -264,9 +264,14 @@ def test_the_index_has_the_minutes_of_the_chapter(path):
 def test_each_claim_names_who_says_it_and_has_a_verdict():
     text = "\n".join(cell.source for cell in cells(ROOT / "chapters" / "claims.ipynb", "markdown"))
     claims = [part for part in text.split("\n## ")[1:] if part.startswith('"')]
-    assert claims
-    for claim in claims:
+    overview = re.findall(r"^\| \[(.*)\]\(#.*\) \| (.*) \|$", text, re.MULTILINE)
+    assert len(claims) == len(overview) > 10
+    for claim, (said, verdict) in zip(claims, overview, strict=True):
         head = claim.splitlines()[0]
+        assert head == f'"{said}"'.replace(r"\lvert q\rvert", "|q|"), "the overview at the head has other words"
+        assert re.search(rf"\*\*Verdict: [^*]*{re.escape(verdict)}", claim), (
+            f"the overview's verdict is another: {head}"
+        )
         assert "*Who says it.* " in claim, f"nobody is named (*Who says it.*): {head}"
         assert re.search(r"\*\*Verdict: [^*]+\*\*", claim), f"no **Verdict: ...**: {head}"
         assert "ipynb)" in claim, f"no link to what decides: {head}"
