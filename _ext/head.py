@@ -93,9 +93,16 @@ def name_the_root(app: Sphinx, exception: Exception | None) -> None:
     Path(app.outdir, "index.html").write_text("\n".join(filter(None, lines)) + "\n", encoding="utf-8")
 
 
+def leave_no_templates(app: Sphinx, exception: Exception | None) -> None:
+    """The themes copy two files for their own templates among the pages."""
+    for file in Path(app.outdir, "_static").glob("*webpack-macros.html"):
+        file.unlink()
+
+
 def setup(app: Sphinx) -> None:
     app.connect("config-inited", no_buttons_without_address)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", add_scripts)
     app.connect("html-page-context", let_scripts_wait, priority=900)
     app.connect("build-finished", name_the_root)
+    app.connect("build-finished", leave_no_templates)

@@ -136,6 +136,10 @@ def test_address(base, repository, expected):
     assert head.address(Config) == expected
 
 
+def test_no_template_lies_among_the_pages(html):
+    assert [path for path in html.rglob("*.html") if "{{" in path.read_text(encoding="utf-8")] == []
+
+
 def test_every_icon_of_the_pages_is_drawn(html):
     drawn = set(re.findall(r"\.(fa-[\w-]+) \{ --rb-icon", (ROOT / "_ext" / "static" / "head.css").read_text()))
     for path in (html / "chapters").glob("*.html"):
