@@ -3,10 +3,12 @@
 from itertools import pairwise, product
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures.interactive import SCORE_INK, Piece, View, label
 from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_map, on_phone, panels, sheet, styled
+from lab.after_rope import at_best_rate, needles_of
 from lab.experiments import (
     BACK,
     BEFORE,
@@ -19,6 +21,7 @@ from lab.experiments import (
     runs_of,
     shipped,
 )  # fmt: skip
+from lab.proposals import KINDS
 
 NAMES = {"none": "none", "learned": "learned table", "sinusoidal": "sinusoidal", "alibi": "ALiBi", "rope": "RoPE"}
 LOOKS = {
@@ -69,14 +72,7 @@ def draw_needles() -> Figure:
     for ax, panel in zip(axes, panels, strict=True):
         keys, method = panel if wide else panel[::-1]
         found = needles_found(method, keys=keys).mean(0)
-        ax.imshow(np.ma.masked_invalid(found), cmap=MAP, vmin=0, vmax=100, aspect="auto")
-        for (row, column), percent in np.ndenumerate(found):
-            if not np.isnan(percent):
-                colour = on_map(percent / 100)
-                ax.text(column, row, f"{percent:.0f}", ha="center", va="center", color=colour, fontsize=8)
-        frame(ax)
-        ax.set_xticks(range(len(BACK)), BACK)
-        ax.set_yticks(range(len(BEFORE)), BEFORE)
+        _share_found(ax, found)
         many = "one key" if keys == 1 else "four keys"
         ax.set_title(f"{HALVES[method]}" if wide else f"{HALVES[method]}, {many}", fontsize=8)
         if ax.get_subplotspec().is_first_col():
@@ -86,33 +82,75 @@ def draw_needles() -> Figure:
     return figure
 
 
+def _share_found(ax: Axes, found: np.ndarray) -> None:
+    """Percentages for each (before, back), as numbers on the colours of a map; nan stays empty."""
+    ax.imshow(np.ma.masked_invalid(found), cmap=MAP, vmin=0, vmax=100, aspect="auto")
+    for (row, column), percent in np.ndenumerate(found):
+        if not np.isnan(percent):
+            colour = on_map(percent / 100)
+            ax.text(column, row, f"{percent:.0f}", ha="center", va="center", color=colour, fontsize=8)
+    frame(ax)
+    ax.set_xticks(range(len(BACK)), BACK)
+    ax.set_yticks(range(len(BEFORE)), BEFORE)
+
+
+@styled
+def draw_proposals_needles() -> Figure:
+    """The percentage of values found by each kind, and by RoPE when it was dropped and recalibrated."""
+    figure = sheet(3.9, 6.6)
+    shape = (4, 2) if on_phone() else (2, 4)
+    maps = {kind: needles_of(kind) for kind in KINDS} | {"RoPE, then dropped": needles_of("RoPE", "dropped")}
+    for ax, (name, found) in zip(figure.subplots(*shape, sharex=True, sharey=True).flat, maps.items(), strict=True):
+        _share_found(ax, found.mean(0))
+        ax.set_title(name, fontsize=8)
+        if ax.get_subplotspec().is_first_col():
+            ax.set_ylabel("letters before")
+        if ax.get_subplotspec().is_last_row():
+            ax.set_xlabel("letters back")
+    return figure
+
+
 @styled
 def draw_encodings() -> Figure:
     """The loss of each run: within the trained length, and beyond it."""
-    return _dots("encodings", NAMES, LOOKS)
+    return _dots({NAMES[name]: at_its_rate("encodings", name) for name in LOOKS}, list(LOOKS.values()))
 
 
 @styled
 def draw_linear_encodings() -> Figure:
     """The same for linear attention, with and without rotation and decay."""
     names = {"linear": "neither", "linear, rope": "rotation", "linear, decay": "decay", "linear, both": "both"}
-    looks = (LOOKS["none"], LOOKS["rope"], LOOKS["alibi"], LOOKS["sinusoidal"])
-    return _dots("linear", names, dict(zip(names, looks, strict=True)))
+    looks = [LOOKS["none"], LOOKS["rope"], LOOKS["alibi"], LOOKS["sinusoidal"]]
+    return _dots({label: at_its_rate("linear", name) for name, label in names.items()}, looks)
 
 
-def _dots(experiment: str, names: dict[str, str], looks: dict[str, tuple[str, str]]) -> Figure:
+@styled
+def draw_proposals() -> Figure:
+    """The same for what was proposed in the rotation's place."""
+    own = [LOOKS[name] for name in ("rope", "none", "alibi", "sinusoidal", "learned")]
+    looks = [*own, ("black", "x"), ("black", "P")]
+    return _dots({kind: at_best_rate("proposals", kind) for kind in KINDS}, looks)
+
+
+def _dots(runs: dict[str, list[dict]], looks: list[tuple[str, str]]) -> Figure:
+    """One column of dots for each name, its seeds beside one another, at each group of positions."""
     figure = sheet(3.2)
     ax = figure.subplots()
     groups = ["32 to 64\n(trained)", "64 to 128", "128 to 256", "256 to 512"]
-    for j, (encoding, (colour, marker)) in enumerate(looks.items()):
-        for seed, run in enumerate(at_its_rate(experiment, encoding)):
+    apart = 0.75 / len(runs)
+    for j, ((name, seeds), (colour, marker)) in enumerate(zip(runs.items(), looks, strict=True)):
+        for seed, run in enumerate(seeds):
             values = run["by_position"][1:]
-            places = [group + 0.15 * (j - 2) + 0.02 * (seed - 2) for group in range(len(values))]
-            name = None if seed else names[encoding]
-            ax.plot(places, values, marker, color=colour, markersize=4, markerfacecolor="none", label=name)
+            places = [
+                group + apart * (j - (len(runs) - 1) / 2 + (seed - (len(seeds) - 1) / 2) / 7.5)
+                for group in range(len(values))
+            ]
+            once = None if seed else name
+            ax.plot(places, values, marker, color=colour, markersize=4, markerfacecolor="none", label=once)
     ax.set_xticks(range(len(groups)), [name.replace(" to", "\nto") if on_phone() else name for name in groups])
     ax.set(xlabel="position (bytes)", ylabel="loss (nats per byte)")
-    ax.legend(ncols=2)
+    above = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2 if on_phone() else 4}
+    ax.legend(**above if len(runs) > 5 else {"ncols": 2})
     return figure
 
 

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterator
 from itertools import pairwise, product
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -66,6 +67,17 @@ def at_best_rate(name: str, kind: str) -> list[dict]:
     known = [run for run in experiments.runs_of(name) if run["settings"]["kind"] == kind]
     first = min((run for run in known if run["settings"]["seed"] == 0), key=lambda run: run["curve"][-1])
     return [run for run in known if run["settings"]["rate"] == first["settings"]["rate"]]
+
+
+def losses_of(kind: str, which: str = "by_position") -> np.ndarray:
+    """(seeds, bands between EDGES): the loss on text; `which` is also "cropped", or for RoPE "longer" and "dropped"."""
+    return np.array([run[which] for run in at_best_rate("proposals", kind)])
+
+
+def needles_of(kind: str, which: str = "found") -> np.ndarray:
+    """(seeds, BEFORE, BACK): the share of values found, in percent; `which` is "found", or "dropped" for RoPE."""
+    runs = at_best_rate("proposals_needles", kind)
+    return np.stack([experiments.on_grid(run[which], run["settings"]["texts"]) for run in runs])
 
 
 def _at_best_rate(name: str, rates: tuple[float, ...], settings: dict, measure) -> experiments.Runs:

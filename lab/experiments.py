@@ -430,10 +430,14 @@ def needles_found(method: str, *, keys: int, encoding: str = "rope") -> np.ndarr
     """(seeds, BEFORE, BACK): the stored results in percent; nan where the text would be longer than 1024."""
     chosen = {"encoding": encoding, "keys": keys}
     same = [run for run in runs_of("needles") if chosen.items() <= run["settings"].items()]
-    found = np.full((len(same), len(BEFORE), len(BACK)), np.nan)
-    for row, run in zip(found, same, strict=True):
-        for (before, back), count in zip(GRID, run["found"][method], strict=True):
-            row[BEFORE.index(before), BACK.index(back)] = 100 * count / run["settings"]["texts"]
+    return np.stack([on_grid(run["found"][method], run["settings"]["texts"]) for run in same])
+
+
+def on_grid(counts: list[int], texts: int) -> np.ndarray:
+    """(BEFORE, BACK): counts for each of GRID in percent of the texts; nan where the text would be longer than 1024."""
+    found = np.full((len(BEFORE), len(BACK)), np.nan)
+    for (before, back), count in zip(GRID, counts, strict=True):
+        found[BEFORE.index(before), BACK.index(back)] = 100 * count / texts
     return found
 
 

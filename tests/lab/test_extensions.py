@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from lab import after_rope
+import figures.trained
+from lab import after_rope, experiments
 from lab.extensions import EXTENSIONS, base_by_rule, errors, table, turns_once
 from lab.proposals import KINDS, Mixer, Proposal, dropped
 from rope_lib import apply_rotary_pos_emb, cos_sin, inverse_frequencies
@@ -105,3 +106,49 @@ def test_bits_and_their_parity():
     assert set(bits.unique().tolist()) == {0, 1}
     found = after_rope.count_ones(kind="none", rate=1e-3, seed=0, steps=20)
     assert len(found["accuracy"]) == 3
+
+
+def test_behind_a_start_the_answers_are_those_of_the_bits():
+    bits = torch.tensor([[1, 0, 1]])
+    text = after_rope._started(bits)
+    assert text.tolist() == [[2, 1, 0, 1]]
+
+    def knows(text):  # is the number of ones so far odd? and nothing of the start
+        return torch.nn.functional.one_hot(text.eq(1).cumsum(1) % 2, 3).double() * 50
+
+    assert after_rope._start_loss(knows, text) < 1e-6
+    many = next(after_rope._bits(4, 256, torch.Generator().manual_seed(0)))
+    assert after_rope._right_from_start(knows, many) == [1, 1, 1, 1]
+    assert after_rope._right_from_start(lambda text: -knows(text)[..., :2], many) == [0, 0, 0, 0]
+
+
+def test_steps_near_half_turns_are_made_whole(generator):
+    """Only those; the angles are then sums of half turns."""
+    layer, x = Mixer("by the words", 32, 2), torch.randn(1, 6, 32, generator=generator)
+    with torch.no_grad():
+        layer.to_turns.weight.mul_(20)  # many steps near half turns
+        before = layer.steps(x) / torch.pi
+        layer.exact = 0.1
+        after = layer.steps(x) / torch.pi
+    near = (before - before.round()).abs() < 0.1
+    assert 5 < near.sum() < near.numel() - 5
+    torch.testing.assert_close(after[near], before[near].round(), rtol=0, atol=1e-6)
+    assert torch.equal(after[~near], before[~near])
+
+
+def test_the_bench_is_drawn_as_it_is_stored():
+    runs = {kind: after_rope.at_best_rate("proposals", kind) for kind in after_rope.KINDS}
+    dots = [list(line.get_ydata()) for line in figures.trained.draw_proposals().axes[0].lines]
+    assert dots == [run["by_position"][1:] for of_kind in runs.values() for run in of_kind]
+    for kind, of_kind in runs.items():  # by hand
+        stored = [run for run in experiments.runs_of("proposals") if run["settings"]["kind"] == kind]
+        ends = {run["curve"][-1]: run["settings"]["rate"] for run in stored if run["settings"]["seed"] == 0}
+        assert {run["settings"]["rate"] for run in of_kind} == {ends[min(ends)]}
+        assert [run["settings"]["seed"] for run in of_kind] == list(range(len(of_kind)))
+    needles = experiments.runs_of("proposals_needles")
+    maps = figures.trained.draw_proposals_needles().axes
+    assert [ax.get_title() for ax in maps] == [*after_rope.KINDS, "RoPE, then dropped"]
+    for ax, kind, which in zip(maps, [*after_rope.KINDS, "RoPE"], [*["found"] * 7, "dropped"], strict=True):
+        counts = [run[which] for run in needles if run["settings"]["kind"] == kind]
+        percent = [sum(of_cell) / 2 / len(counts) for of_cell in zip(*counts, strict=True)]  # of 200
+        assert ax.images[0].get_array().compressed() == pytest.approx(percent)
