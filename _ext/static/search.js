@@ -7,7 +7,7 @@
   ).split(" "));
   const ALSO = {alpha: "α", beta: "β", gamma: "γ", delta: "Δ", theta: "θ", phi: "φ", rotate: "turn", rotation: "turn",
     bf16: "bfloat16", fp16: "float16|16 bits", fp32: "float32|32 bits", thm: "theorem", eq: "equation", "2d": "image",
-    "3d": "video"};
+    "3d": "video", extend: "longer"};
   const SAME = {"what is rope": "rope in five minutes", "long term": "long-range"};
   const {pages, places} = Search.book;
   const stemmer = new Stemmer();
@@ -16,16 +16,18 @@
   const lower = text => text.toLowerCase();
   const vocabulary = new Set(places.flatMap(([, title, , , text]) => wordsOf(lower(`${title} ${text}`))));
 
-  // A word of the query as a pattern: it begins a word of the text, or has the same stem. Chinese has no spaces, and
-  // 500000 may have commas.
+  // A word of the query as a pattern: it begins a word of the text, or has the same stem. Chinese has no spaces,
+  // 500000 may have commas, and 128k is 131072.
+  const commas = text => text.replace(/\d(?=(\d{3})+$)/g, "$&,?");
   const pattern = word => {
     if (/\p{Script=Han}/u.test(word)) return escaped(word);
     const stem = stemmer.stemWord(word);
     const forms = /^[a-z]+$/.test(word)
       ? [...vocabulary].filter(other => !other.startsWith(word) && stemmer.stemWord(other) === stem) : [];
     const whole = /\d$/.test(word) || word.length < 3 ? "(?![\\p{L}\\p{N}]|[.,]\\d)" : "";
-    const also = forms.map(form => `|${escaped(form)}(?![\\p{L}\\p{N}])`).join("") + (ALSO[word] ? `|${ALSO[word]}` : "");
-    const typed = /^\d+$/.test(word) ? word.replace(/\d(?=(\d{3})+$)/g, "$&,?") : escaped(word).replace(/(?<=[a-z])-(?=[a-z]{2})/g, "[- ]?");
+    const more = /^\d+k$/.test(word) ? commas(`${1024 * parseInt(word)}`) : ALSO[word];
+    const also = forms.map(form => `|${escaped(form)}(?![\\p{L}\\p{N}])`).join("") + (more ? `|${more}` : "");
+    const typed = /^\d+$/.test(word) ? commas(word) : escaped(word).replace(/(?<=[a-z])-(?=[a-z]{2})/g, "[- ]?");
     return `(?<![\\p{L}\\p{N}])(?:${typed}${whole}${also})`;
   };
 
