@@ -86,7 +86,7 @@ def test_arrows_are_those_of_the_plain_loops(in_front, distance):
 
 
 def test_the_text_under_the_picture_has_its_numbers():
-    [text] = re.findall(r"\*In the picture\.\*.*", INDEX)
+    [text] = re.findall(r"<summary>What is in the picture</summary>\n\n(.*)", INDEX)
     turn = math.degrees(10_000 ** (-2 * hero.PAIR / hero.HEAD_DIM))
     for number in (f"car = {hero.CAR}", f"red = {hero.RED}", f"pair {hero.PAIR} ", f"{hero.HEAD_DIM} dimensions"):
         assert number in text
