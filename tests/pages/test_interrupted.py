@@ -42,8 +42,11 @@ def book(tmp_path_factory):
     return folder, written(folder)
 
 
+OTHERS = ("env-before-read-docs", "env-check-consistency", "html-page-context", "build-finished")
+
+
 @pytest.mark.parametrize(
-    "moment", ["env-before-read-docs", "doctree-read", "env-check-consistency", "html-page-context", "build-finished"]
+    "moment", ["doctree-read", *(pytest.param(moment, marks=pytest.mark.slow) for moment in OTHERS)]
 )
 def test_the_build_after_one_that_was_killed_is_whole(moment, book):
     folder, whole = book

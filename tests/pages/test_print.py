@@ -6,7 +6,9 @@ from tests.conftest import HTML
 from tests.pages.conftest import CHAPTER, PAGES, Visit, squeezed, text_of
 
 
-@pytest.mark.parametrize("name", ["04_rope_from_complex_numbers", "06_rope_in_code"])
+@pytest.mark.parametrize(
+    "name", ["04_rope_from_complex_numbers", pytest.param("06_rope_in_code", marks=pytest.mark.slow)]
+)
 def test_a_printed_page_has_its_solutions_and_no_controls(name, browser, html):
     with Visit(browser, f"{HTML.as_uri()}/chapters/{name}.html") as visit:
         page = visit.page

@@ -3,6 +3,7 @@
 import io
 import zipfile
 
+import pytest
 from pypdf import PdfReader
 
 from tests.conftest import HTML
@@ -31,6 +32,7 @@ def test_pdf_has_a_title_page_contents_with_page_numbers_and_links(html, tmp_pat
     assert reader.outline
 
 
+@pytest.mark.slow
 def test_a_students_pdf_has_exercises_and_hints_and_no_solutions(html, monkeypatch, browser):
     monkeypatch.setattr(take_away, "parts", lambda: [("Some", ["04_rope_from_complex_numbers"])])
     all_of_it, fewer = (text_of(take_away.print_book(browser, solutions=answer)) for answer in (True, False))
