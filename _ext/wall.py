@@ -59,16 +59,16 @@ def write_wall(app: Sphinx, doctree: nodes.document, page: str) -> None:
     folder = Path(app.outdir) / "wall"
     folder.mkdir(exist_ok=True)
     question, piece, sentences = parts_of(app, doctree, page)
-    votes = [vote.html() for vote in questions.questions() if vote.chapter == f"{Path(page).name}.ipynb"]
-    first, *others = (with_formulas(VOTE.format(vote)) for vote in votes or [""])
+    asked = [vote for vote in questions.questions() if vote.chapter == f"{Path(page).name}.ipynb"]
+    votes = [with_formulas(VOTE.format(vote.html())) for vote in asked]
     text = PAGE.format(
         page=page,
         title=full_title(app.env, page),
         question=question,
         piece=piece,
         sentences="".join(f"<li>{sentence}</li>" for sentence in sentences),
-        vote=first if votes else "",
-        votes="".join(others),
+        vote="".join(votes[:1]),
+        votes="".join(votes[1:]),
     )
     (folder / f"{Path(page).name}.html").write_text(text, encoding="utf-8")
 

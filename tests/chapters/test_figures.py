@@ -277,6 +277,9 @@ def test_score_family():
         for down in (0, 4)
     )
     assert len(scores) == 8
+    dotted = [line.get_xydata() for ax in panels for line in ax.lines]
+    assert len(dotted) == 2
+    assert all((ends[:, 1] - ends[:, 0] == 8).all() for ends in dotted)  # query less key
     steps = np.abs(np.subtract.outer(np.arange(24), np.arange(24)))
     assert np.allclose(scores["ALiBi"] - scores["no position"], -0.25 * (steps - steps.mean()))
     five = scores["T5"] - 4 * scores["no position"]  # T5 does not divide by the root of d = 16
