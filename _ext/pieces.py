@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 FIGURES = Path(__file__).parent.parent / "figures"
 FIRST = FIGURES / "out" / "first"
 # What a notebook shows before its cell is run.
-REST = re.compile(r'<p class="rp-rest">.*?</p><div hidden="hidden" class="rope-piece', re.DOTALL)
+REST = re.compile(r'<p class="rp-rest">.*?</p><div hidden="hidden" (class="rope-piece)', re.DOTALL)
 SETS = re.compile(r"#piece-([\w-]+)/(.+)")
 PIECE = re.compile(r'class="rope-piece[^>]*? id="piece-([\w-]+)"')
 RIGHT = "margin:.3rem 0 0;font-size:.85rem;text-align:right"
@@ -30,7 +30,7 @@ PIECE_PAGE = """<!doctype html>
 </script>
 </head>
 <body><main><h1 class="name">{title}: {name}</h1>{piece}</main><a class="back" href="../{page}.html">{title}</a>
-<script src="../_static/piece.js"></script>
+<script src="../_static/{script}"></script>
 <script>const first = document.querySelector(".rope-piece :is(input[type=range], input:checked)");
 if (matchMedia("(pointer: fine)").matches) first?.focus({{ preventScroll: true }});</script>
 </body></html>
@@ -64,6 +64,17 @@ def markup_of(name: str) -> str:
 # -- A page for each piece ---------------------------------------------------------------------------------------------
 
 
+def without_rest(output: str) -> str:
+    """A piece as a page has it, where it can be seen before any script."""
+    return REST.sub(r"<div \1", output)
+
+
+def script_of(piece: str) -> str:
+    """Its script: one that most pieces share, or its own."""
+    named = re.search(r'data-script="([\w.]+)"', piece)
+    return named[1] if named else "piece.js"
+
+
 class LinkPiecesAlone(SphinxPostTransform):
     """A piece is there before any script, which comes with the page; below it, a link to the piece alone."""
 
@@ -73,13 +84,13 @@ class LinkPiecesAlone(SphinxPostTransform):
     def run(self, **kwargs) -> None:
         for raw in list(self.document.findall(nodes.raw)):
             if match := PIECE.search(raw.astext()):
-                piece = REST.sub('<div class="rope-piece', raw.astext())
+                piece = without_rest(raw.astext())
                 raw[:] = [nodes.Text(piece)]
                 root = self.app.builder.get_relative_uri(self.env.docname, "index").removesuffix("index.html")
                 link = f'<p style="{RIGHT}"><a href="{root}pieces/{match[1]}.html">Full screen</a></p>'
                 raw.parent.insert(raw.parent.index(raw) + 1, nodes.raw("", link, format="html"))
                 self.env.metadata[self.env.docname].setdefault("pieces", {})[match[1]] = piece
-                self.env.metadata[self.env.docname].setdefault("scripts", []).append("piece.js")
+                self.env.metadata[self.env.docname].setdefault("scripts", []).append(script_of(piece))
 
 
 # -- Links that set a piece --------------------------------------------------------------------------------------------
@@ -140,7 +151,9 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
             pages.setdefault(name, (page, piece))  # the first screen's is on two pages
     for name, (page, piece) in pages.items():
         title = html.escape(app.env.titles[page].astext())
-        text = PIECE_PAGE.format(title=title, name=name.replace("-", " "), piece=piece, page=page)
+        text = PIECE_PAGE.format(
+            title=title, name=name.replace("-", " "), piece=piece, page=page, script=script_of(piece)
+        )
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     shutil.copyfile(FIRST / "shared.png", Path(app.outdir) / "_static" / "shared.png")
 

@@ -11,7 +11,7 @@ from sphinx.errors import ExtensionError
 ROOT = Path(__file__).parent.parent
 PARTS = (
     "head", "styles", "statements", "formulas", "drawings", "pieces", "folds",
-    "predict", "live", "languages", "bibliography", "search", "reference", "travelling", "tables", "wall",
+    "predict", "live", "engine", "languages", "bibliography", "search", "reference", "travelling", "tables", "wall",
 )  # fmt: skip
 
 

@@ -24,7 +24,8 @@ READ = {  # modules that read files, and which: data, and whose it is; the scrip
     "lab/doctor/table.py": "lab/published_models/doctor.npz",
     "lab/doctor/engines.py": "lab/published_models/engines.npz",
     "lab/doctor/judge.py": "lab/published_models/doctor_tried.json",
-    "figures/interactive.py": "figures/piece.js",
+    "figures/interactive.py": "figures/*.js",
+    "figures/engines.py": "lab/published_models/two_engines.json",
 }
 
 

@@ -12,6 +12,7 @@ from sphinx.errors import ExtensionError
 
 from _ext import questions
 from _ext.formulas import with_formulas
+from _ext.pieces import script_of
 from _ext.statements import full_title
 
 PAGE = """<!doctype html>
@@ -22,7 +23,7 @@ PAGE = """<!doctype html>
 <script>try {{ var mode = localStorage.mode; }} catch {{}}
 document.documentElement.dataset.theme = /light|dark/.test(mode) ? mode
   : matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";</script>
-<script src="../_static/piece.js" defer></script>
+<script src="../_static/{script}" defer></script>
 </head>
 <body class="rb-wall"><main><h1>{title}</h1><p>{question}</p>
 <div>{piece}{vote}</div>
@@ -66,6 +67,7 @@ def write_wall(app: Sphinx, doctree: nodes.document, page: str) -> None:
         title=full_title(app.env, page),
         question=question,
         piece=piece,
+        script=script_of(piece),
         sentences="".join(f"<li>{sentence}</li>" for sentence in sentences),
         vote="".join(votes[:1]),
         votes="".join(votes[1:]),

@@ -1,5 +1,5 @@
 // Each piece of the page that is not set up yet.
-for (const piece of document.querySelectorAll(".rope-piece:not([data-live])")) {
+for (const piece of document.querySelectorAll(".rope-piece:not([data-live], [data-script])")) {
   const name = piece.id.replace("piece-", "");
   piece.dataset.live = "";
   if (piece.previousElementSibling?.matches(".rp-rest")) piece.previousElementSibling.remove();
@@ -128,6 +128,8 @@ for (const piece of document.querySelectorAll(".rope-piece:not([data-live])")) {
   const set = places => {
     places.split(",").forEach((to, i) => {
       if (to === "") return;  // this one stays
+      const folded = controls[i].elements?.[to].closest("details");
+      if (folded) folded.open = true;
       if (controls[i].elements) controls[i].elements[to].checked = true;
       else controls[i].value = to;
     });

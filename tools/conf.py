@@ -14,6 +14,7 @@ bibtex_reference_style = 'label'
 comments_config = {'hypothesis': False, 'utterances': False}
 copyright = '2026'
 default_role = 'py:obj'
+engine_weights = False
 exclude_patterns = ['**.ipynb_checkpoints', '.DS_Store', 'Thumbs.db', '_build']
 extensions = ['sphinx_copybutton', 'myst_nb', 'jupyter_book', 'sphinx_comments', 'sphinx_external_toc', 'sphinx_book_theme', 'sphinxcontrib.bibtex', 'rope_book', 'sphinx_jupyterbook_latex', 'sphinx_multitoc_numbering']
 external_toc_exclude_missing = False
@@ -25,7 +26,7 @@ html_logo = ''
 html_math_renderer = 'temml'
 html_show_search_summary = False
 html_sourcelink_suffix = ''
-html_static_path = ['_ext/static', 'figures/piece.js']
+html_static_path = ['_ext/static', 'figures/piece.js', 'figures/engines.js']
 html_theme = 'sphinx_book_theme'
 html_theme_options = {'search_bar_text': 'Search this book...', 'launch_buttons': {'notebook_interface': 'classic', 'binderhub_url': '', 'jupyterhub_url': '', 'thebe': False, 'colab_url': 'https://colab.research.google.com', 'deepnote_url': ''}, 'path_to_docs': '_sources', 'repository_url': '', 'repository_branch': 'gh-pages', 'extra_footer': '<p>Version 1.0.0. Text and figures:\n<a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>. Code: MIT.</p>\n<details class="rb-cite" id="how-to-cite"><summary>How to cite</summary><p>The contributors of Rotate, Don\'t Add (2026). Rotate, Don\'t\nAdd: an executable book on rotary position embedding. Version 1.0.0.</p><pre>@book{rotate_dont_add,\n  author  = {{the contributors of Rotate, Don\'t Add}},\n  title   = {Rotate, Don\'t Add:\n             an executable book on rotary position embedding},\n  year    = {2026},\n  version = {1.0.0},\n}</pre></details>\n', 'home_page_in_toc': False, 'announcement': '', 'analytics': {'google_analytics_id': '', 'plausible_analytics_domain': '', 'plausible_analytics_url': 'https://plausible.io/js/script.js'}, 'use_repository_button': False, 'use_edit_page_button': False, 'use_issues_button': False, 'navbar_persistent': [], 'show_toc_level': 2, 'back_to_top_button': False, 'secondary_sidebar_items': {'**': ['page-toc.html'], 'chapters/models': [], 'chapters/if_you_train': [], 'chapters/after_rope': []}}
 html_title = "RoPE: Rotate, Don't Add"

@@ -8,6 +8,8 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from _ext.weights import PLACE, WEIGHTS, weights
+
 PAGES = Path(__file__).parent.parent / "_build" / "html"
 
 
@@ -19,6 +21,12 @@ class Pages(SimpleHTTPRequestHandler):
         ".mjs": "text/javascript",
         ".wasm": "application/wasm",
     }
+
+    def translate_path(self, path: str) -> str:
+        """The weights of the engine are served from where they are installed."""
+        place = super().translate_path(path)
+        own = Path(place).match(f"{PLACE}/{WEIGHTS}") and not Path(place).exists() and weights()
+        return str(own) if own else place
 
     def log_message(self, *args) -> None:
         """No line for each file that is asked for."""

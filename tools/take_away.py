@@ -179,8 +179,8 @@ def write_zip() -> Path:
     path = OUT / f"{NAME}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(PAGES.rglob("*")):
-            python = "live" in file.relative_to(PAGES).parts  # which a page from disk may not load
-            if file.is_file() and not file.name.startswith(".") and not python:
+            served = {"live", "engine"} & {*file.relative_to(PAGES).parts}  # what a page from disk may not load
+            if file.is_file() and not file.name.startswith(".") and not served:
                 place = zipfile.ZipInfo(f"{NAME}/{file.relative_to(PAGES).as_posix()}")
                 place.external_attr = 0o644 << 16
                 archive.writestr(place, file.read_bytes(), zipfile.ZIP_DEFLATED)

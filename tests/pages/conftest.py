@@ -21,6 +21,7 @@ from sphinx.util.docutils import docutils_namespace
 from _ext import in_page
 from _ext.fetched import MODULES
 from tests.conftest import HTML, ROOT
+from tools.serve import Pages, Server
 
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 PAGES = [f"{TOC['root']}.html", *(f"{page['file']}.html" for part in TOC["parts"] for page in part["chapters"])]
@@ -83,6 +84,15 @@ def served(html):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html))) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{running.server_port}", asked
+        running.shutdown()
+
+
+@contextlib.contextmanager
+def serving(handler=Pages):
+    """The address of the pages, as `make serve` serves them."""
+    with Server(("127.0.0.1", 0), functools.partial(handler, directory=str(HTML))) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
         running.shutdown()
 
 

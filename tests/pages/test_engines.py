@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import json
 import os
 import shutil
 import subprocess
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from figures import engines
 from tests.conftest import CI, HTML
-from tests.pages.conftest import CHAPTER, PAGES, WITHOUT_MATH
+from tests.pages.conftest import CHAPTER, PAGES, WITHOUT_MATH, serving
 
 pytestmark = pytest.mark.slow
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")  # Debian's name, everybody else's
@@ -155,6 +157,29 @@ def test_a_piece_moves_and_results_can_be_covered(engine, watched):
     assert ask("return getComputedStyle(document.querySelector('.rb-cover')).display") == "block"
     ask("document.querySelector('.rb-predict input').click()")
     assert ask("return getComputedStyle(document.querySelector('.rb-cover')).display") == "none"
+
+
+@pytest.mark.weights
+def test_a_model_writes_in_the_page(engine, html):
+    """What is stored, which another browser has written; where the engine cannot run, it is said why."""
+    go, ask = engine
+    texts = engines.stored()["texts"][3]
+    with serving() as address:
+        go(f"{address}/chapters/12_a_published_model.html")
+        until(ask, "document.readyState === 'complete'")
+        ask("window.piece = document.querySelector('#piece-engines'); piece.querySelector('.re-yours input').click()")
+        ask(f"piece.querySelector('textarea').value = {json.dumps(engines.SENTENCES['advice'])}")
+        ask("piece.querySelector('.re-write').click()")
+        ended = "/written and read|ended|needs/.exec(piece.querySelector('.re-status').textContent)?.input"
+        said = until(ask, ended, seconds=300)
+        wide = "(() => { try { return new WebAssembly.Memory({address: 'i64', initial: 1n}) && true } catch {} })()"
+        if not ask(f"return {wide}"):
+            assert said.endswith("lacks what the engine needs: addresses of 64 bits.")
+            return
+        assert "words were written and read" in said, said
+        for part, words in (("right", texts[0]), ("wrong", texts[1])):
+            shown = ask(f"return piece.querySelector('.re-{part}').textContent")
+            assert shown == "".join(word for word, *_ in words)
 
 
 def test_the_search_finds_a_theorem(engine, watched):
