@@ -108,6 +108,7 @@ class Piece:
         states: for each combination of steps, the parts and their attributes. The attribute "chain" is a chain of
             arrows, from `packed_chain`. The page gets each value once for the sliders that it depends on.
         buttons: which of the sliders are rows of buttons.
+        few: of the first row of buttons so many can be seen at first, and the others when one asks for more.
         play: which slider a button Play moves.
         pace: milliseconds between its steps.
     """
@@ -118,6 +119,7 @@ class Piece:
     sliders: tuple[tuple[str, tuple[str, ...], int], ...]
     states: dict[tuple[int, ...], State]
     buttons: tuple[int, ...] = ()
+    few: int | None = None
     play: int | None = None
     pace: int = 600
 
@@ -164,12 +166,14 @@ class Piece:
                 f'aria-valuetext="{steps[start]}" {keys}>'
                 f'<span class="rp-now" aria-hidden="true">{steps[start]}</span></label>'
             )
-        choices = "".join(
+        choices = [
             f'<label><input type="radio" name="{self.name}-{index}"{" checked" * (i == start)} {keys}>{step}</label>'
             for i, step in enumerate(steps)
-        )
+        ]
+        if self.few and index == self.buttons[0]:
+            choices[self.few :] = ["<details><summary>more</summary>", *choices[self.few :], "</details>"]
         # A <legend> stands beside its buttons in two of three engines.
-        return f'<fieldset aria-label="{label}"><span aria-hidden="true">{label}</span>{choices}</fieldset>'
+        return f'<fieldset aria-label="{label}"><span aria-hidden="true">{label}</span>{"".join(choices)}</fieldset>'
 
     def tables(self) -> list[tuple[tuple[int, ...], list[tuple[str, str]], list[list[object]]]]:
         """The states, as [sliders, [part, attribute] of each column, rows]: each value once, not for every state."""
@@ -192,12 +196,12 @@ class Piece:
         return tables
 
 
-def in_a_notebook(piece: str, *alts: str) -> str:
+def in_a_notebook(piece: str, *alts: str, script: str = "piece.js") -> str:
     """A piece as a cell shows it: hidden behind what it shows in words, until the script has set it up.
 
     JupyterLab drops attributes without a value from a notebook that it does not trust: hidden has one.
     """
-    script = files("figures").joinpath("piece.js").read_text(encoding="utf-8")  # also from a zip
+    script = files("figures").joinpath(script).read_text(encoding="utf-8")  # also from a zip
     rest = html.escape(" ".join(["Run this cell, and its piece can be played with.", *alts]), quote=False)
     piece = piece.replace('<div class="rope-piece', '<div hidden="hidden" class="rope-piece', 1)
     return f'<p class="rp-rest">{rest}</p>{piece}<script>\n{script}</script>'

@@ -11,7 +11,7 @@ from rope_lib import apply_rotary_emb, attention, cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, elu_plus_one, linear_attention
 from rope_lib.theory.decay import cosine_sum
 
-FORMS = {"none": "no rotation", "both": "rotated above and below", "numerator": "rotated above only"}
+FORMS = {"none": "no rotation", "both": "both rotated", "numerator": "numerator rotated"}
 
 
 def linear_weights(length: int = 48, dim: int = 4, seed: int = 0) -> dict[str, Tensor]:
@@ -149,12 +149,15 @@ def explore_linear() -> Piece:
         f'<path d="M6 0H314" stroke="currentColor"></path>{grip(0, part=f"{form}-grip")}</g></g>'
         for row, (form, name) in enumerate(FORMS.items())
     )
-    svg += label(312, 322, "dotted: 1; bars end at 3 and −2.5", anchor="end")
-    alt = "The weights that one word gives to itself and to the words before it, as bars, in three forms; dotted: 1."
+    svg += label(312, 322, "dotted: an equal share; longer bars are cut", anchor="end")
+    alt = (
+        "The weights that one word gives to itself and to the words before it, as bars, in three forms; dotted: an "
+        "equal share."
+    )
     said = (
-        'Position <b data-part="m"></b>, words seen: <span data-part="seen"></span>. Sum of the weights: '
-        '<b data-part="none-says"></b> without rotation, <b data-part="both-says"></b> with it above and below, '
-        '<b data-part="numerator-says"></b> above only.'
+        'At position <b data-part="m"></b> the weights of the <span data-part="seen"></span> words so far add up to '
+        '<b data-part="none-says"></b>; with numerator and denominator rotated to <b data-part="both-says"></b>; with '
+        'the numerator rotated to <b data-part="numerator-says"></b>.'
     )
     sliders = (("position", tuple(map(str, range(length))), 22),)
     return Piece("linear", said, (View(alt, svg, (320, 328)),), sliders, states, play=0, pace=500)

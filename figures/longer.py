@@ -180,7 +180,7 @@ def turns_of_pairs() -> str:
         f'<path d="{trained}" stroke="currentColor" stroke-opacity="0.45" stroke-width="3"></path>'
         f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="5" data-part="turns"></path>'
         f'<path d="M20 {level(1)}H300" stroke="currentColor" stroke-dasharray="4 4"></path>'
-        + label(304, level(1) + 4, "1")
+        + label(300, level(1) - 6, "one turn", anchor="end")
         + label(20, 16, "turns of each pair; grey: in training, blue: now")
         + label(20, 216, "pair 0")
         + label(300, 216, "pair 15", anchor="end")
@@ -194,7 +194,7 @@ PROBE = (
     '<path d="M30 113H310" stroke="currentColor" stroke-opacity="0.4"></path>'
     + line("score", SCORE_INK)
     + grip(1, part="grip")
-    + label(30, 16, "score of q = k, mean over 16 distances")
+    + label(30, 16, "score of one word with itself, further off")
     + label(310, 216, "distance; shaded: trained, frame: read", anchor="end")
 )
 

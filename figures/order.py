@@ -87,27 +87,33 @@ def draw_three_scores() -> Figure:
 def explore_order() -> Piece:
     """Three words to be dragged into any order; their outputs travel with them, and change if attention has a mask."""
     words, orders = ["I", "love", "you"], list(permutations(range(3)))
+    orders[1], orders[-1] = orders[-1], orders[1]  # it begins with the words turned round
     kinds = {"no mask": (False, 1), "causal, 1 layer": (True, 1), "causal, 2 layers": (True, 2)}
     vectors = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
-    states, at_first = {}, {}
+    states, at_first = {}, {}  # the latter for each kind of attention, with the words in their first order
     for (place, order), (kind, (causal, layers)) in product(enumerate(orders), enumerate(kinds.values())):
         x = vectors[list(order)][None]
         for _ in range(layers):
             x = attention(x, x, x, causal=causal)
         of_word = x[0][torch.tensor(order).argsort()]
         changed = int(((of_word - at_first.setdefault(kind, of_word)).abs() > 1e-6).sum())
+        said = "they moved with their words" if not changed else "attention saw the order"
         state = {"changed": {"text": changed}, "order": {"text": " ".join(words[i] for i in order)}}
-        for word, values in enumerate(of_word.tolist()):
+        state["so"] = {"text": said if place else "this is the order to compare with"}
+        for word, (values, first) in enumerate(zip(of_word.tolist(), at_first[kind].tolist(), strict=True)):
             bars = "".join(f"M{23 + 20 * c} 0V{-50 * value:.1f}" for c, value in enumerate(values))
+            outlines = "".join(f"M{15 + 20 * c} 0V{-50 * value:.1f}h16V0" for c, value in enumerate(first))
             state[f"word{word}"] = {"style": f"--x:{107 * order.index(word)}"}
             state[f"bars{word}"] = {"d": bars}
+            state[f"first{word}"] = {"d": outlines}
         states[place, kind] = state
     svg = "".join(
         f'<g class="rp-move" data-part="word{word}"><g data-word="{text}">'
         f'<rect x="8" y="6" width="90" height="34" rx="6" fill="{colour}" fill-opacity=".2" stroke="{colour}"></rect>'
         + label(53, 28, f"⠿ {text}", anchor="middle")
         + f'</g><g transform="translate(0 130)"><path class="rp-bend" stroke-width="14" stroke="{colour}" '
-        f'data-part="bars{word}"></path></g></g>'
+        f'data-part="bars{word}"></path><path fill="none" stroke="currentColor" stroke-dasharray="2 2" '
+        f'data-part="first{word}"></path></g></g>'
         for word, (text, colour) in enumerate(zip(words, (QUERY_INK, KEY_INK, SCORE_INK), strict=True))
     )
     svg += "".join(
@@ -115,11 +121,14 @@ def explore_order() -> Piece:
         + label(53 + 107 * m, 236, f"position {m}", anchor="middle")
         for m in range(3)
     )
-    alt = "Three words, which can be dragged to each other's places; below each the four numbers of its output as bars."
+    alt = (
+        "Three words, which can be dragged to each other's places; below each the four numbers that attention makes of "
+        "it as bars, and dashed around them what they were in the order “I love you”."
+    )
     said = (
-        'Order “<span data-part="order"></span>”. Compared with “I love you”, changed numbers: '
-        '<b data-part="changed"></b> of 12.'
+        '“<span data-part="order"></span>”: <b data-part="changed"></b> of 12 numbers are others than in “I love you” '
+        '(dashed); <span data-part="so"></span>.'
     )
     steps = tuple(" ".join(words[i] for i in order) for order in orders)
-    sliders = (("order", steps, 0), ("attention", tuple(kinds), 0))
+    sliders = (("order", steps, 1), ("attention", tuple(kinds), 0))
     return Piece("order", said, (View(alt, svg, (320, 244)),), sliders, states, buttons=(1,), play=0, pace=1200)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from figures.interactive import SCORE_INK, Piece, View, label
+from figures.interactive import KEY_INK, SCORE_INK, Piece, View, label
 from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_map, on_phone, panels, sheet, styled
 from lab.after_rope import at_best_rate, needles_of
 from lab.experiments import (
@@ -220,10 +220,20 @@ def draw_energy() -> Figure:
     return figure
 
 
+NEEDLE = (  # one text: letters, a key and its value, letters, and the key that asks
+    f'<text x="0" y="16">c a f … b <tspan fill="{KEY_INK}" font-weight="700">◆</tspan>'
+    f'<tspan fill="{SCORE_INK}" font-weight="700">h</tspan> d g … e a c '
+    f'<tspan fill="{KEY_INK}" font-weight="700">◆</tspan> ?</text>'
+    + label(0, 34, "key ◆, value h: which letter stood behind the key?")
+)
+
+
 def explore_needles() -> Piece:
     """A method, one key or four: the share of values found, by the letters before them and the letters back to them."""
+    first = "as it is", "cropped", "NTK-aware", "by parts", "YaRN"
+    methods = *first, *(method for method in SEARCHES if method not in first)
     many, states = {1: "one key", 4: "four keys"}, {}
-    for (i, method), (j, keys) in product(enumerate(SEARCHES), enumerate(many)):
+    for (i, method), (j, keys) in product(enumerate(methods), enumerate(many)):
         found, cells = needles_found(method, keys=keys).mean(0), {}
         for row, column in np.argwhere(~np.isnan(found)):
             percent = found[row, column]
@@ -233,22 +243,24 @@ def explore_needles() -> Piece:
             "method": {"text": method}, "keys": {"text": many[keys]},
             "far": {"text": f"{found[0, -1]:.0f}%"}, "crowd": {"text": f"{found[-1, 0]:.0f}%"},
         }  # fmt: skip
-    svg = label(186, 16, "letters back to the value", anchor="middle") + label(0, 34, "before it")
-    svg += "".join(label(92 + 47 * column, 34, str(back), anchor="middle") for column, back in enumerate(BACK))
-    svg += "".join(label(52, 62 + 40 * row, str(before), anchor="end") for row, before in enumerate(BEFORE))
+    svg = NEEDLE + label(186, 60, "letters back to the value", anchor="middle") + label(0, 78, "before it")
+    svg += "".join(label(92 + 47 * column, 78, str(back), anchor="middle") for column, back in enumerate(BACK))
+    svg += "".join(label(52, 106 + 40 * row, str(before), anchor="end") for row, before in enumerate(BEFORE))
     for before, back in GRID:
         row, column = BEFORE.index(before), BACK.index(back)
         svg += (
-            f'<rect x="{69 + 47 * column}" y="{38 + 40 * row}" width="46" height="39" fill="{SCORE_INK}" '
+            f'<rect x="{69 + 47 * column}" y="{82 + 40 * row}" width="46" height="39" fill="{SCORE_INK}" '
             f'data-part="c{row}{column}"></rect>'
-        ) + label(92 + 47 * column, 62 + 40 * row, part=f"n{row}{column}", anchor="middle")
+        ) + label(92 + 47 * column, 106 + 40 * row, part=f"n{row}{column}", anchor="middle")
     alt = (
-        "A table of percentages, the greener the more is found: downwards the letters before the value, across the "
-        "letters from the question back to it. The models were trained on texts of at most 128 letters."
+        "A text of letters with a key, the letter behind it, and the key again at the end, which asks for that letter. "
+        "Below it a table of percentages, the greener the more is found: downwards the letters before the value, "
+        "across the letters from the question back to it. The models were trained on texts of at most 128 letters."
     )
     said = (
         '“<b data-part="method"></b>”, <span data-part="keys"></span>: with 20 letters before the value and 900 back '
-        'to it, <b data-part="far"></b> are found; with 900 before and 60 back, <b data-part="crowd"></b>.'
+        'to it, <b data-part="far"></b> are found; with 900 before and 60 back, <b data-part="crowd"></b>. A guess '
+        "finds 12.5 %."
     )
-    sliders = (("method", SEARCHES, SEARCHES.index("cropped")), ("keys", ("one", "four"), 1))
-    return Piece("needles", said, (View(alt, svg, (320, 244)),), sliders, states, buttons=(0, 1))
+    sliders = (("method", methods, methods.index("cropped")), ("keys", ("one", "four"), 1))
+    return Piece("needles", said, (View(alt, svg, (320, 288)),), sliders, states, buttons=(0, 1), few=len(first))

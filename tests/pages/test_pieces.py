@@ -288,17 +288,17 @@ def test_each_piece_is_served_alone(browser, html):
             visit.page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
             assert visit.page.evaluate(values) != first, name
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= 1280, name
-            drawing = visit.page.locator("svg").first.bounding_box()
-            assert drawing["height"] > 200, name
+            is_drawn = visit.page.locator("svg").count() > 0  # else it is a text, which one scrolls
+            assert visit.page.locator("svg, .rp-views").first.bounding_box()["height"] > (200 if is_drawn else 80), name
             assert all(url.startswith(("file:", "data:")) for url in visit.requests), name
             assert visit.complaints == []
             visit.page.set_viewport_size({"width": 740, "height": 360})  # a phone on its side
-            assert visit.page.evaluate("document.documentElement.scrollHeight") <= 360, name
+            assert visit.page.evaluate("document.documentElement.scrollHeight") <= 360 or not is_drawn, name
             sizes = visit.page.locator("svg text").evaluate_all(
                 "all => all.filter(one => one.textContent.trim()).map(one => "
                 "parseFloat(getComputedStyle(one).fontSize) * Math.hypot(one.getScreenCTM().a, one.getScreenCTM().b))"
             )
-            assert min(sizes) >= 10, name
+            assert min(sizes, default=16) >= 10, name
 
 
 @pytest.mark.parametrize(
@@ -310,6 +310,7 @@ def test_a_piece_goes_on_in_full_screen_where_it_was(page, name, browser, html):
         piece, now = visit.page.locator(f"#piece-{name}"), f"({values.replace('.rope-piece', f'#piece-{name}')})"
         before = visit.page.evaluate(now)
         for fieldset in piece.locator("fieldset").all():
+            fieldset.evaluate("one => one.querySelector('details')?.setAttribute('open', '')")
             fieldset.locator("label").last.click()
         for slider in piece.locator("input[type=range]").all():
             slider.press("Home")
@@ -427,10 +428,10 @@ def test_a_finger_drags_it_and_does_not_scroll_the_page(name, browser, html):
 @pytest.mark.parametrize("word", ["I", "love", "you"])
 def test_a_finger_drags_a_word(word, browser, html):
     page, drag = phone(browser, html, "order")
-    held, other = (page.locator(f'[data-word="{one}"] rect') for one in (word, "you" if word == "I" else "I"))
+    held, other = (page.locator(f'[data-word="{one}"] rect') for one in (word, "I" if word == "you" else "you"))
     drag(held.evaluate(PLACE), other.evaluate(PLACE))
     order = page.locator("#piece-order input[type=range]").get_attribute("aria-valuetext").split()
-    assert order.index(word) == (2 if word == "I" else 0)
+    assert order.index(word) == (2 if word == "you" else 0)
     page.context.close()
 
 
