@@ -15,6 +15,7 @@ from lectures import handout, pages
 from lectures.homework.build import without_solution
 from lectures.slides import build as slides
 from tests.conftest import HTML, ROOT
+from tests.pages.conftest import squeezed, text_of
 
 FOLDER = ROOT / "lectures" / "slides"
 BLOCKS = sorted(path.stem for path in FOLDER.glob("*.md"))
@@ -299,6 +300,12 @@ def test_pdf_has_a_page_for_each_slide(name, folder: Path):
     pages = len(re.findall(rb"/Type\s*/Page\b", (folder / f"{name}.pdf").read_bytes()))
     assert pages == len(list(slides.lecture(name)))
     assert len((folder / f"{name}-notes.pdf").read_bytes()) > 100_000
+    slide_text, notes = (text_of((folder / f"{name}{suffix}").read_bytes()) for suffix in (".pdf", "-notes.pdf"))
+    votes = [slide.body for slide, *_ in slides.lecture(name) if slide.look == "vote"]
+    answers = re.findall('<span class="later">(.*?)</span>$', "\n".join(votes), re.MULTILINE)
+    for answer in (squeezed(re.sub("<.*?>", "", answer)) for answer in answers if "$" not in answer):
+        assert answer in notes  # not on the slide, which is printed before the vote
+        assert answer not in slide_text
 
 
 # -- Where the book is -------------------------------------------------------------------------------------------------
