@@ -31,7 +31,7 @@ for (const piece of document.querySelectorAll("[data-script='engines.js']:not([d
   });
   const summary = words => {
     const [same, rare] = [([text,, best]) => text === best, ([, p]) => p < borders[0]].map(is => words.filter(is).length);
-    return `Of these ${words.length} words the right engine would have written ${same}; ${rare} it finds unlikely.`;
+    return `Of ${words.length} words the right engine would have written ${same}; it finds ${rare} unlikely.`;
   };
   const show = () => {
     const s = at(sentence);
@@ -114,76 +114,20 @@ for (const piece of document.querySelectorAll("[data-script='engines.js']:not([d
     }));
   };
 
-  // -- The reader's own sentence --
-  const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
-  let program = null, file = null, right = null, wrong = null, abort = null;
-  const say = words => status.textContent = words;
-  const missing = async () => {  // what the page lacks for it, in words
-    if (location.protocol === "file:") return "A page from disk may not load an engine. Run “make serve”: there it can.";
-    const lacks = "This browser’s WebAssembly lacks what the engine needs: ";
-    if (!globalThis.WebAssembly?.validate(new Uint8Array(SIMD))) return `${lacks}SIMD.`;
+  // -- The reader's own sentence: what writes behind it comes at the first press --
+  let writer = null;
+  write.onclick = async () => {
     try {
-      new WebAssembly.Memory({address: "i64", initial: 1n});
-    } catch {
-      return `${lacks}addresses of 64 bits.`;
-    }
-    const {ok, status} = await fetch(new URL("engine/model.gguf", address), {method: "HEAD"});
-    if (status === 404) return "This server has no weights. Where “make test” has run once, “make serve” offers them.";
-    return ok ? "" : `The server answers ${status} for the weights.`;
-  };
-  const start = async signal => {
-    program ??= await import(new URL("engine.mjs", address));
-    file ??= await program.fetchWeights((loaded, total) => {
-      meter.value = loaded / total;
-      say(`Loading the weights: ${Math.round(loaded / 1e6)} of ${Math.round(total / 1e6)} MB.`);
-    }, signal);
-    meter.removeAttribute("value");
-    say("The engines start.");
-    if (wrong?.mistake !== mistake()) {
-      await wrong?.end();
-      wrong = null;
-    }
-    const e = mistake();
-    right ??= await program.Engine.start(file, settings[0]);
-    wrong ??= Object.assign(await program.Engine.start(file, settings[e]), {mistake: e});
-  };
-  const run = async () => {
-    const {signal} = abort = new AbortController();
-    const given = field.value.trimEnd();  // behind a space the model expects no word that begins with one
-    const wanted = () => !signal.aborted;
-    const tell = name => words => {
-      mine[name].splice(0, words.length, ...words.map(({text, p, best, bestP}) =>
-        name === "wrong" && best === undefined ? [text] : [text, 100 * p, best, 100 * bestP]));
-      meter.value = ++meter.seen / (3 * count);
-      if (isMine()) toEnd();
-    };
-    write.textContent = "Stop";
-    meter.hidden = false;
-    meter.seen = 0;
-    try {
-      const fault = given ? await missing() : "Type how a sentence begins.";
-      if (fault) return say(fault);
-      await start(signal);
-      Object.assign(mine, {given, right: [], wrong: []});
-      const begin = performance.now();
-      say("Both write.");
-      const plain = words => tell("wrong")(words.map(({text}) => ({text})));
-      const [, words] = await Promise.all([
-        right.write(given, count, tell("right"), wanted), wrong.write(given, count, plain, wanted)]);
-      say("The right engine reads what the other has written.");
-      await right.judge(given, words, tell("wrong"), wanted);
-      const seconds = ((performance.now() - begin) / 1000).toFixed(0);
-      say(wanted() ? `${meter.seen} words were written and read in ${seconds} s.` : "Stopped.");
-      heard.textContent = said.textContent;
-    } catch (error) {
-      say(signal.aborted ? "Stopped." : `It ended: ${error.message}.`);
-    } finally {
-      meter.hidden = true;
-      write.textContent = "Write";
-      abort = null;
+      if (location.protocol === "file:") throw Error("a page from disk may not load an engine. Run “make serve”: there it can");
+      const {Writer} = await import(new URL("engine.mjs", address));
+      const show = () => isMine() && toEnd();
+      const heardNow = () => heard.textContent = said.textContent;
+      writer ??= new Writer({mine, settings, count, mistake, show, heardNow, field, write, status, meter});
+      writer.press();
+    } catch ({message}) {
+      status.textContent = `It does not start: ${message}.`;
     }
   };
-  write.onclick = () => abort ? abort.abort() : run();
   part("yours").hidden = !address;
 
   const choose = () => {
@@ -194,7 +138,7 @@ for (const piece of document.querySelectorAll("[data-script='engines.js']:not([d
   sentence.onchange = broken.onchange = ({currentTarget}) => {
     choose();
     heard.textContent = said.textContent;
-    if (currentTarget === broken && isMine() && mine.right.length && !abort) run();
+    if (currentTarget === broken && isMine()) writer?.again();
   };
   choose();
   if (location.hash && location.pathname.endsWith("/engines.html")) set(location.hash.slice(1));

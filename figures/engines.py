@@ -45,7 +45,7 @@ text-decoration:underline .12em var(--rp-wrong)}
 .rope-engines .re-1{--much:10%;text-decoration-style:dotted}.rope-engines .re-2{--much:22%;text-decoration-style:dashed}
 .rope-engines .re-3{--much:36%}.rope-engines .re-at{outline:2px solid var(--rb-k)}
 .rope-engines .re-key{font-size:.9em;margin:.4rem 0 .2rem}.re-key span{padding:0 .35em;white-space:nowrap}
-.rope-engines .rp-said{min-height:1.4em}.rope-engines .re-word{min-height:2.8em;margin:0}
+.rope-engines .rp-said{min-height:1.4em;margin:.2rem 0}.rope-engines .re-word{min-height:2.8em;margin:0}
 .rope-engines :is(textarea,.re-write,.re-three button){border:1px solid;border-radius:.5rem;padding:.2rem .8rem;
 background:transparent;color:inherit;font:inherit}
 .rope-engines textarea{width:100%;box-sizing:border-box}
@@ -53,7 +53,8 @@ background:transparent;color:inherit;font:inherit}
 .re-three{display:grid;gap:.4rem}.rope-engines .re-three button{text-align:left}
 .rope-engines :is(textarea,.re-write,.re-three button):focus-visible{outline:3px solid var(--rb-k);outline-offset:2px}
 .rope-engines details{margin:.6rem 0}
-@media (max-width:600px){.rope-engines .rp-views{grid-template-columns:1fr}.rope-engines .rp-controls{position:static}}
+@media (max-width:600px){.rope-engines .rp-views{grid-template-columns:1fr;gap:.1rem}
+.rope-engines .rp-controls{position:static;padding:0}}
 """
 KEY = (
     '<p class="re-key">Unlikely words, by what the right engine gives them: <span class="re-1">1 to 10 %</span> '
@@ -141,7 +142,7 @@ def words(rows: list[list], *, coloured: bool = False) -> str:
 def summary(rows: list[list]) -> str:
     """What one sees in colours, in numbers."""
     same, rare = sum(text == best for text, _, best, _ in rows), sum(p < BORDERS[0] for _, p, *_ in rows)
-    return f"Of these {len(rows)} words the right engine would have written {same}; {rare} it finds unlikely."
+    return f"Of {len(rows)} words the right engine would have written {same}; it finds {rare} unlikely."
 
 
 def choices(name: str, labels: list[str], *, yours: bool = False) -> str:

@@ -128,8 +128,6 @@ for (const piece of document.querySelectorAll(".rope-piece:not([data-live], [dat
   const set = places => {
     places.split(",").forEach((to, i) => {
       if (to === "") return;  // this one stays
-      const folded = controls[i].elements?.[to].closest("details");
-      if (folded) folded.open = true;
       if (controls[i].elements) controls[i].elements[to].checked = true;
       else controls[i].value = to;
     });

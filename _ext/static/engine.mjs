@@ -93,3 +93,105 @@ export class Engine {
     return judged;
   }
 }
+
+// -- What the reader sees of it --
+
+const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11];
+
+// What is missing, in words; "" if it can begin.
+async function missing() {
+  const lacks = "This browser’s WebAssembly lacks what the engine needs: ";
+  if (!globalThis.WebAssembly?.validate(new Uint8Array(SIMD))) return `${lacks}SIMD.`;
+  try {
+    new WebAssembly.Memory({ address: "i64", initial: 1n });
+  } catch {
+    return `${lacks}addresses of 64 bits.`;
+  }
+  const { ok, status } = await fetch(here("model.gguf"), { method: "HEAD" });
+  if (status === 404) return "This server has no weights. Where “make test” has run once, “make serve” offers them.";
+  return ok ? "" : `The server answers ${status} for the weights.`;
+}
+
+// Behind the reader's sentence: both engines write, then the right one judges the other's words. The piece hands over what
+// it shows (mine), its elements, and what to call when something is to be shown.
+export class Writer {
+  constructor(piece) {
+    Object.assign(this, piece, { abort: null });
+  }
+
+  // One button, to begin and to stop.
+  press() {
+    if (this.abort) this.abort.abort();
+    else this.run();
+  }
+
+  // After another mistake was chosen: what is being written stops first.
+  again() {
+    this.wanted = this.abort !== null;
+    if (this.abort) this.abort.abort();
+    else if (this.mine.right.length) this.run();
+  }
+
+  say(words) {
+    this.status.textContent = words;
+  }
+
+  async engines(signal) {
+    this.file ??= await fetchWeights((loaded, total) => {
+      this.meter.value = loaded / total;
+      this.say(`Loading the weights: ${Math.round(loaded / 1e6)} of ${Math.round(total / 1e6)} MB.`);
+    }, signal);
+    this.meter.removeAttribute("value");
+    this.say("The engines start.");
+    const now = this.mistake();
+    if (this.started !== now) {
+      await this.wrong?.end();
+      this.wrong = null;
+    }
+    this.right ??= await Engine.start(this.file, this.settings[0]);
+    this.wrong ??= await Engine.start(this.file, this.settings[now]);
+    this.started = now;
+    return [this.right, this.wrong];
+  }
+
+  async run() {
+    const { signal } = this.abort = new AbortController();
+    this.wanted = false;
+    const { mine, count, meter } = this;
+    const given = this.field.value.trimEnd(); // behind a space the model expects no word that begins with one
+    const wanted = () => !signal.aborted;
+    let seen = 0;
+    const keep = (list, row) => (words) => {
+      list.splice(0, words.length, ...words.map(row));
+      meter.value = ++seen / (3 * count);
+      this.show();
+    };
+    const whole = ({ text, p, best, bestP }) => [text, 100 * p, best, 100 * bestP];
+    this.write.textContent = "Stop";
+    meter.hidden = false;
+    try {
+      const fault = given ? await missing() : "Type how a sentence begins.";
+      if (fault) return this.say(fault);
+      const [right, wrong] = await this.engines(signal);
+      Object.assign(mine, { given, right: [], wrong: [] });
+      const begin = performance.now();
+      this.say("Both write.");
+      const [, words] = await Promise.all([
+        right.write(given, count, keep(mine.right, whole), wanted),
+        wrong.write(given, count, keep(mine.wrong, ({ text }) => [text]), wanted),
+      ]);
+      this.say("The right engine reads what the other has written.");
+      await right.judge(given, words, keep(mine.wrong, whole), wanted);
+      const seconds = ((performance.now() - begin) / 1000).toFixed(0);
+      this.say(wanted() ? `${seen} words were written and read in ${seconds} s.` : "Stopped.");
+      this.heardNow();
+    } catch (error) {
+      this.say(signal.aborted ? "Stopped." : `It ended: ${error.message}.`);
+    } finally {
+      meter.hidden = true;
+      this.write.textContent = "Write";
+      this.abort = null;
+      if (this.wanted) this.run();
+    }
+  }
+}

@@ -106,7 +106,7 @@ def own_script(visit):
     page = on_disk(visit.page.url).read_text(encoding="utf-8")
     inside = re.findall(r"<script\b(?![^>]* src=)[^>]*>(.+?)</script>", page, re.DOTALL)
     files = {on_disk(url) for url in visit.requests if url.startswith("file:")}
-    own = {"piece.js"} | {path.name for path in (ROOT / "_ext" / "static").glob("*.*js")}
+    own = {"piece.js", "engines.js"} | {path.name for path in (ROOT / "_ext" / "static").glob("*.*js")}
     return {path.name: path.stat().st_size for path in files if path.name in own} | {
         code[:40]: len(code.encode()) for code in inside
     }
