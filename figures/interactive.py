@@ -30,10 +30,10 @@ STYLE = f"""
 @media (prefers-color-scheme:dark){{html:not([data-theme]) .rp{{{DARK}}}}}
 .rp{{--rp-wrong:#b3001b}}html[data-theme=dark] .rp{{--rp-wrong:#ff8a93}}
 @media (prefers-color-scheme:dark){{html:not([data-theme]) .rp{{--rp-wrong:#ff8a93}}}}
-.rp{{max-width:43rem;line-height:1.4;font-family:sans-serif}}
+.rp{{max-width:43rem;line-height:1.4}}
 .rp-views{{display:flex;flex-wrap:wrap;gap:.5rem 1rem;justify-content:center}}
 .rp-views svg{{flex:1 1 18.5rem;min-width:0;max-width:26rem;height:auto;overflow:visible}}
-.rp text{{fill:currentColor;font:13px sans-serif;stroke:none}}
+.rp text{{fill:currentColor;font:13px var(--pst-font-family-base,sans-serif);stroke:none}}
 .rp text.rp-name{{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central}}
 .rp text.rp-halo{{font-weight:700;paint-order:stroke;stroke:var(--rh-paper,Canvas);stroke-width:4px}}
 .rp .rp-said{{margin:.4rem 0;min-height:2.8em;font-variant-numeric:tabular-nums}}
@@ -66,6 +66,8 @@ grid-template:auto 1fr/minmax(0,3fr) minmax(0,2fr)}}.rp-views:has(svg:only-child
 .rp-views:has(svg:only-child)~.rp-said{{min-height:4.2em}}
 .rp-views:has(svg:only-child)~.rp-controls label{{grid-template-columns:minmax(0,1fr) auto;gap:0 .6rem}}
 .rp-views:has(svg:only-child)~.rp-controls label input[type=range]{{grid-area:2/1/auto/-1}}}}
+@media print{{.rp-controls label:has(:checked){{color:#000!important;background:none!important;border-width:2px!important;
+font-weight:700}}}}
 @media (prefers-reduced-motion:reduce){{.rp *{{transition:none!important}}}}
 @media (max-width:600px){{.rp-views{{gap:.3rem}}.rp-views svg:not(:only-child)
 {{flex:none;width:min(100%,320*max(20rem,100svh - 24.5rem)/var(--tall))}}

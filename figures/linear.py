@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from figures.interactive import KEY_INK, QUERY_INK, Piece, View, grip, label, minus
-from figures.style import BLUE, GREEN, SIGNED, VERMILLION, frame, on_phone, sheet, styled
+from figures.style import BLUE, GREEN, SIGNED, VERMILLION, frame, on_phone, panels, sheet, signed, styled
 from rope_lib import apply_rotary_emb, attention, cos_sin, inverse_frequencies
 from rope_lib.linear import Rotation, elu_plus_one, linear_attention
 from rope_lib.theory.decay import cosine_sum
@@ -75,6 +75,28 @@ def draw_row_sums(*, length: int = 4096) -> Figure:
     ax.axhline(1, color="0.5", linewidth=0.5)
     ax.set(xlabel="words seen", ylabel="sum of the weights", xlim=(1, length), ylim=(0, 1.05))
     ax.legend(loc="lower left", **({"bbox_to_anchor": (0, 1)} if on_phone() else {}))
+    return figure
+
+
+@styled
+def draw_state(*, dim: int = 16, pairs: int = 4, read: int = 1) -> Figure:
+    """What one pair of key and value writes into a state, the state of all pairs, and what one of the keys reads."""
+    k, v = torch.randn(2, pairs, dim, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    k = normalize(k, dim=-1)
+    written, state = torch.outer(k[read], v[read]), k.mT @ v
+    figure = sheet(2.5, 6.6)
+    one, all_pairs, answer = panels(figure, 3)
+    names = f"pair {read + 1} writes:\nkey times value", f"the state:\nall {pairs} pairs, added"
+    for ax, values, name in zip((one, all_pairs), (written, state), names, strict=True):
+        ax.imshow(values.numpy(), **signed(state.numpy()))
+        ax.set(title=name, xlabel="entry of the value", ylabel="entry of the key", xticks=[], yticks=[])
+        frame(ax)
+    places = range(dim)
+    answer.bar(places, v[read].tolist(), color="none", edgecolor="0.3", linestyle="--", label="stored")
+    answer.bar(places, (k[read] @ state).tolist(), color=GREEN, width=0.45, label="read")
+    answer.axhline(0, color="0.5", linewidth=0.6)
+    answer.set(title=f"key {read + 1} reads:\n", xlabel="entry of the value", xticks=[])
+    answer.legend(loc="lower left", fontsize=8, ncols=2, bbox_to_anchor=(0, 0.97), borderpad=0)
     return figure
 
 

@@ -241,6 +241,20 @@ def test_row_sums():
     assert random[-1] < 0.9
 
 
+def test_a_state_is_what_its_pairs_wrote():
+    """The plain loops, for three pairs in two dimensions; one key reads its value and the others' share."""
+    one, state, answer = axes(figures.linear.draw_state(dim=2, pairs=3, read=2))
+    draw = torch.randn(2, 3, 2, generator=torch.Generator().manual_seed(4), dtype=torch.float64).tolist()
+    keys, values = [[x / math.hypot(*key) for x in key] for key in draw[0]], draw[1]
+    written = [[[x * y for y in value] for x in key] for key, value in zip(keys, values, strict=True)]
+    assert np.allclose(one.images[0].get_array(), written[2])
+    total = [[sum(pair[i][j] for pair in written) for j in range(2)] for i in range(2)]
+    assert np.allclose(state.images[0].get_array(), total)
+    stored, read = ([bar.get_height() for bar in bars] for bars in answer.containers)
+    assert stored == pytest.approx(values[2])
+    assert read == pytest.approx([oracles.dot(keys[2], column) for column in zip(*total, strict=True)])
+
+
 def test_recall_is_the_plain_loop():
     """The same draws, and every weight and product written out."""
     softmax, identity, elu, _ = axes(figures.linear.draw_recall(counts=(2, 6), dim=4))[0].lines
