@@ -8,7 +8,20 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from figures.interactive import QUERY_INK, SCORE_INK, Piece, State, View, label, minus, packed_chain
+from figures.interactive import (
+    KEY_INK,
+    QUERY_INK,
+    SCORE_INK,
+    Piece,
+    State,
+    View,
+    grip,
+    label,
+    line,
+    minus,
+    packed_chain,
+    path,
+)
 from figures.style import BLUE, GREEN, OTHER, SCORE, VERMILLION, on_phone, panels, sheet, styled
 from figures.words import CAR, RED, rotated, two_words
 from rope_lib import cos_sin, inverse_frequencies
@@ -163,6 +176,40 @@ def draw_any_distance(*, winners: tuple[int, ...] = (0, 50, 200), dim: int = 128
         ax.annotate(f"$k = R_{{{r}}}\\,q$", (r, 1), place, textcoords="offset points", color=colour)
     ax.set(xlabel=DISTANCE, ylabel="score $/\\,|q|^2$", ylim=(None, 1.22 if on_phone() else 1.14))
     return figure
+
+
+def explore_winner() -> Piece:
+    """Of the keys R_r q each wins at its own distance: choose r."""
+    reach, high, low = 256, 34, 150  # of the curve: distances, and the heights of 1 and of 0 in the drawing
+    q = torch.randn(128, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    h = q.view(-1, 2).square().sum(-1) / q.square().sum()
+    distances, states = torch.arange(reach + 1), {}
+    winners = range(0, reach + 1, 16)
+    for place, r in enumerate(winners):
+        cos, _ = cos_sin(distances - r, inverse_frequencies(128), dtype=torch.float64)
+        scores = (h * cos).sum(-1)
+        points = [(40 + d, low - (low - high) * scores[d].item()) for d in range(0, reach + 1, 2)]
+        states[place,] = {
+            "curve": {"d": path(points)}, "winner": {"cx": 40 + r}, "grip": {"d": f"M{40 + r} {high}h0"},
+            "r": {"text": r}, "second": {"text": f"{scores[distances != r].max():.2f}"},
+        }  # fmt: skip
+    svg = (
+        f'<path d="M40 {low}H300M40 {high}v{low - high}" stroke="currentColor" stroke-opacity=".4"></path>'
+        + line("curve", SCORE_INK)
+        + f'<circle r="6" cy="{high}" fill="{KEY_INK}" data-part="winner"></circle>{grip(0, part="grip")}'
+        + label(34, high + 4, "1", anchor="end")
+        + label(34, low + 4, "0", anchor="end")
+        + label(40, 16, "score over that of the query with itself")
+        + label(40, 184, "distance 0")
+        + label(296, 184, str(reach), anchor="end")
+    )
+    alt = "A curve that is highest, at 1, at the chosen distance, and falls to both sides; a dot marks its top."
+    said = (
+        'With the key R<sub>r</sub> q, r = <b data-part="r"></b>, the score is largest at that distance; of the others '
+        'drawn here none has more than <b data-part="second"></b> of it.'
+    )
+    sliders = (("distance r", tuple(map(str, winners)), 6),)
+    return Piece("winner", said, (View(alt, svg, (320, 192)),), sliders, states, play=0, pace=500)
 
 
 # -- The piece: a chain of arrows --------------------------------------------------------------------------------------

@@ -66,8 +66,8 @@ grid-template:auto 1fr/minmax(0,3fr) minmax(0,2fr)}}.rp-views:has(svg:only-child
 .rp-views:has(svg:only-child)~.rp-said{{min-height:4.2em}}
 .rp-views:has(svg:only-child)~.rp-controls label{{grid-template-columns:minmax(0,1fr) auto;gap:0 .6rem}}
 .rp-views:has(svg:only-child)~.rp-controls label input[type=range]{{grid-area:2/1/auto/-1}}}}
-@media print{{.rp-controls label:has(:checked){{color:#000!important;background:none!important;border-width:2px!important;
-font-weight:700}}}}
+@media print{{.rp-controls label:has(:checked){{color:#000!important;background:none!important;
+border-width:2px!important;font-weight:700}}}}
 @media (prefers-reduced-motion:reduce){{.rp *{{transition:none!important}}}}
 @media (max-width:600px){{.rp-views{{gap:.3rem}}.rp-views svg:not(:only-child)
 {{flex:none;width:min(100%,320*max(20rem,100svh - 24.5rem)/var(--tall))}}

@@ -95,7 +95,8 @@ def draw_state(*, dim: int = 16, pairs: int = 4, read: int = 1) -> Figure:
     answer.bar(places, v[read].tolist(), color="none", edgecolor="0.3", linestyle="--", label="stored")
     answer.bar(places, (k[read] @ state).tolist(), color=GREEN, width=0.45, label="read")
     answer.axhline(0, color="0.5", linewidth=0.6)
-    answer.set(title=f"key {read + 1} reads:\n", xlabel="entry of the value", xticks=[])
+    answer.set(xlabel="entry of the value", xticks=[])
+    answer.set_title(f"key {read + 1} reads:", pad=16)
     answer.legend(loc="lower left", fontsize=8, ncols=2, bbox_to_anchor=(0, 0.97), borderpad=0)
     return figure
 

@@ -173,6 +173,64 @@ def bars(angles: Tensor) -> str:
     return "".join(f"M{24 + 17 * pair} {level(number)}h10" for pair, number in enumerate(turns))
 
 
+CLOCKS, RADIUS = (3, 6, 9), 38  # of 16 pairs: one that went round in training, and two that did not
+
+
+def explore_hands() -> Piece:
+    """Three pairs as hands of clocks: the arc of the training, and the one of a longer text, by each method."""
+    states = {
+        (i, j): hands_state(method, factor)
+        for (i, method), (j, factor) in product(enumerate(METHODS), enumerate(FACTORS))
+    }
+    trained = LENGTH * speeds("as trained", dim=DIM, length=LENGTH, factor=1)
+    svg = "".join(
+        f'<g transform="translate({55 + 105 * place} 66)"><circle r="{RADIUS}" fill="none" stroke="currentColor" '
+        'stroke-opacity=".3"></circle>'
+        f'<path d="{arc(RADIUS, trained[pair].item())}" fill="none" stroke="{QUERY_INK}" stroke-width="9"></path>'
+        f'<path class="rp-bend" fill="none" stroke="{SCORE_INK}" stroke-width="4" data-part="read{pair}"></path>'
+        f'<path class="rp-bend" fill="none" stroke="var(--rp-wrong)" stroke-width="4" data-part="unmet{pair}"></path>'
+        + label(0, 4, part=f"turns{pair}", anchor="middle")
+        + label(0, 72, f"pair {pair}", anchor="middle")
+        + "</g>"
+        for place, pair in enumerate(CLOCKS)
+    )
+    svg += label(160, 14, "blue: met in training; inside: now, red: never met", anchor="middle")
+    alt = (
+        "Three clocks. A thick blue arc is what the hand met in training, a thin one what it comes to in the longer "
+        "text, red where it was never before."
+    )
+    said = (
+        '“<span data-part="method"></span>” at <span data-part="factor"></span> × the trained length: of these three '
+        'hands <b data-part="unseen"></b> come to angles never met. One word further turns pair 0 by '
+        '<b data-part="near"></b> rad.'
+    )
+    sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} ×" for f in FACTORS), 3))
+    return Piece("hands", said, (View(alt, svg, (320, 148)),), sliders, states, buttons=(0,))
+
+
+def hands_state(method: str, factor: int) -> State:
+    """How far each of the three hands comes, and how much of that was met in training."""
+    plain = speeds("as trained", dim=DIM, length=LENGTH, factor=1)
+    scaled = speeds(method, dim=DIM, length=LENGTH, factor=factor)
+    state: State = {"method": {"text": method}, "factor": {"text": factor}, "near": {"text": f"{scaled[0]:.2g}"}}
+    unseen = 0
+    for pair in CLOCKS:
+        met, now = LENGTH * plain[pair].item(), factor * LENGTH * scaled[pair].item()
+        beyond = met < 2 * math.pi and now > met * (1 + 1e-9)
+        unseen += beyond
+        state[f"read{pair}"] = {"d": arc(RADIUS - 9, min(met, now) if beyond else now)}
+        state[f"unmet{pair}"] = {"d": arc(RADIUS - 9, now, begin=met) if beyond else "M0 0"}
+        state[f"turns{pair}"] = {"text": f"{now / (2 * math.pi):.2g}"}
+    return state | {"unseen": {"text": unseen}}
+
+
+def arc(radius: float, end: float, *, begin: float = 0.0) -> str:
+    """The d attribute of an arc around 0, counterclockwise, from one angle to another; at most one turn of it."""
+    end = min(end, begin + 1.999 * math.pi)  # a whole turn would begin where it ends, and be nothing
+    (x, y), (to_x, to_y) = ((radius * math.cos(angle), -radius * math.sin(angle)) for angle in (begin, end))
+    return f"M{x:.1f} {y:.1f}A{radius} {radius} 0 {int(end - begin > math.pi)} 0 {to_x:.1f} {to_y:.1f}"
+
+
 def turns_of_pairs() -> str:
     """The turns in training, grey, and those in the longer text."""
     trained = bars(LENGTH * speeds("as trained", dim=DIM, length=LENGTH, factor=1))

@@ -54,7 +54,7 @@ from lab.similarity import closest_codes, diagonal_share
 from rope_lib.theory import reference
 from rope_lib.theory.matrices import rotation_matrix
 from tests import oracles
-from tests.conftest import ROOT
+from tests.conftest import CI, ROOT
 from tests.conftest import contrast as on_screen
 
 DRAWINGS = {"book_map", "entry_points", "where_it_sits"}  # they show no data
@@ -605,7 +605,9 @@ def shown():
     return pictures_in_chapters()
 
 
+# On a new machine none is remembered, and to draw them all takes minutes: in CI that is done beside the other tests.
 @pytest.mark.parametrize("name", functions("draw_"))
+@(pytest.mark.slow if CI else lambda test: test)
 def test_all_three_forms_are_as_it_is_drawn_now(name, shown, cache):
     """It is drawn if its code, its data or a form has changed since it was seen so here: pytest remembers."""
     forms = [stored_svg(name).encode(), stored_svg(f"{name}.narrow").encode(), shown.get(name, b"")]

@@ -33,6 +33,7 @@ CELLS = [  # source, its tags, what it prints, what a second run says
 ]
 
 
+@pytest.mark.slow
 def test_second_run_can_fail_and_moves_nothing(tmp_path):
     notebook = nbformat.v4.new_notebook()
     for number, (source, tags, printed, _) in enumerate(CELLS, start=1):
@@ -54,6 +55,7 @@ def test_second_run_can_fail_and_moves_nothing(tmp_path):
     assert "\n2 cells ran once, not twice in a row: a kernel that holds a GPU cannot be forked\n" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "said"),
     [

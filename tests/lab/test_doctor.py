@@ -338,6 +338,7 @@ def apart():
     return {keep: shifts.distances_of_shifts(PROMPT, ENGINES.shifts[keep], 512) for keep in (0, 1)}
 
 
+@pytest.mark.slow
 @pytest.mark.weights
 def test_a_real_shift(apart):
     """Its cache of 512 was full, and half of it was dropped, the first token with it, or not."""

@@ -104,6 +104,7 @@ def test_one_version_of_the_weights():
 # -- Experiments -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_window_with_steps_is_the_window(model, tokens):
     for width, kept in ((40, 0), (40, 1), (30, 4), (300, 0)):
         whole = model.losses(tokens, bias=published_model.window(200, width, kept))
@@ -127,6 +128,7 @@ def test_a_first_token_that_moves_stands_just_before_the_window(model, tokens):
     assert (found[:, 64] - in_place[:, 64]).abs() > 0.01
 
 
+@pytest.mark.slow
 def test_nothing_dropped_is_the_text_and_what_is_dropped_is_not_read(model):
     text = opened.texts()["book"][None, :768]
     whole = model.losses(text)[:, 512:]

@@ -100,6 +100,7 @@ kernels = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @OF_NEW_COMPILERS
 @kernels
 def test_no_third_length_compiles_anything(name):
@@ -116,6 +117,7 @@ def test_no_third_length_compiles_anything(name):
         assert len(graphs) <= 2
 
 
+@pytest.mark.slow
 @OF_NEW_COMPILERS
 @kernels
 def test_an_exported_kernel_takes_any_batch_and_length(name):

@@ -493,6 +493,7 @@ def test_what_is_kept_for_the_gradient_is_the_tables(interleaved, dtype, large, 
 # -- Compilers ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @layouts
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("gradients", [True, False])

@@ -31,7 +31,13 @@ CHAPTER = "chapters/04_rope_from_complex_numbers.html"
 
 # What is asked of every page and takes seconds is asked of these each time, and of the others with the slow tests.
 FEW = ("index", "04_rope")
-OF_A_FEW = ("test_axe_finds_nothing_serious", "test_what_is_cut_on_a_phone", "test_off_at_first_then_all_are_covered")
+OF_A_FEW = (
+    "test_axe_finds_nothing_serious",
+    "test_what_is_cut_on_a_phone",
+    "test_off_at_first_then_all_are_covered",
+    "test_each_letter_has_the_colour_of_its_meaning",
+    "test_no_page_is_wider_than_the_paper",
+)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,7 @@ import re
 from itertools import pairwise, product
 
 import pytest
+import torch
 
 from _ext.pieces import without_rest
 from figures import hero
@@ -273,6 +274,49 @@ def test_linear_counts_what_it_shows():
         assert state["none-sum"]["text"] == state["both-sum"]["text"] == "1.00"
         assert state["none-negative"]["text"] == 0
     assert any(state["numerator-sum"]["text"] != "1.00" for state in PIECES["linear"].states.values())
+
+
+def test_the_chosen_distance_wins():
+    piece, draw = PIECES["winner"], torch.Generator().manual_seed(0)
+    pairs = torch.randn(128, generator=draw, dtype=torch.float64).view(-1, 2).square().sum(-1).tolist()
+    for (place,), state in piece.states.items():
+        r = int(piece.sliders[0][1][place])
+        loop = [
+            sum(h * math.cos((d - r) * reference.inverse_frequency(i, 128)) for i, h in enumerate(pairs)) / sum(pairs)
+            for d in range(257)
+        ]
+        assert loop[r] == max(loop) == pytest.approx(1)
+        assert float(state["second"]["text"]) == round(sorted(loop)[-2], 2)
+        drawn = numbers(state["curve"]["d"])
+        assert drawn[::2] == [40 + d for d in range(0, 257, 2)]
+        assert drawn[1::2] == pytest.approx([150 - 116 * score for score in loop[::2]], abs=0.06)
+        assert state["winner"]["cx"] == 40 + r
+
+
+def test_hands_come_where_a_method_takes_them():
+    """Each arc ends at the angle of its pair, or is whole; what was never met is red."""
+    piece = PIECES["hands"]
+    for (i, j), state in piece.states.items():
+        method, factor = piece.sliders[0][1][i], (1, 2, 4, 8)[j]
+        speeds = {
+            "as trained": lambda k, s: reference.inverse_frequency(k, 32),
+            "linear": lambda k, s: reference.inverse_frequency(k, 32) / s,
+            "NTK-aware": lambda k, s: reference.inverse_frequency(k, 32) * s ** (-2 * k / 30),
+            "by parts": lambda k, s: reference.ntk_by_parts_frequency(k, 32, s, 128, 32.0, 1.0),
+        }
+        if method not in speeds:
+            continue
+        unseen = 0
+        for pair in (3, 6, 9):
+            met, now = 128 * reference.inverse_frequency(pair, 32), factor * 128 * speeds[method](pair, factor)
+            beyond = met < 2 * math.pi and now > met * (1 + 1e-9)
+            unseen += beyond
+            assert float(state[f"turns{pair}"]["text"]) == pytest.approx(now / (2 * math.pi), rel=0.06)
+            assert (state[f"unmet{pair}"]["d"] != "M0 0") is beyond
+            end = min(now, met + 1.999 * math.pi) if beyond else min(now, 1.999 * math.pi)
+            *_, x, y = numbers(state[f"{'unmet' if beyond else 'read'}{pair}"]["d"])
+            assert (x, y) == pytest.approx((29 * math.cos(end), -29 * math.sin(end)), abs=0.06)
+        assert state["unseen"]["text"] == unseen
 
 
 # -- In a browser ------------------------------------------------------------------------------------------------------

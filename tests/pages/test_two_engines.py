@@ -157,6 +157,7 @@ def test_from_disk_it_says_what_to_run(browser, html):
         assert visit.complaints == []
 
 
+@pytest.mark.slow
 @pytest.mark.weights
 def test_real_engines_write_behind_the_readers_sentence(browser, html):
     """Behind a sentence that is stored both write what is stored; another mistake writes anew, and can be stopped."""
