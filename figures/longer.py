@@ -189,8 +189,8 @@ def explore_hands() -> Piece:
         f'<path d="{arc(RADIUS, trained[pair].item())}" fill="none" stroke="{QUERY_INK}" stroke-width="9"></path>'
         f'<path class="rp-bend" fill="none" stroke="{SCORE_INK}" stroke-width="4" data-part="read{pair}"></path>'
         f'<path class="rp-bend" fill="none" stroke="var(--rp-wrong)" stroke-width="4" data-part="unmet{pair}"></path>'
-        + label(0, 4, part=f"turns{pair}", anchor="middle")
-        + label(0, 72, f"pair {pair}", anchor="middle")
+        + label(0, 60, f"pair {pair}", anchor="middle")
+        + label(0, 76, part=f"turns{pair}", anchor="middle")
         + "</g>"
         for place, pair in enumerate(CLOCKS)
     )
@@ -219,14 +219,14 @@ def hands_state(method: str, factor: int) -> State:
         beyond = met < 2 * math.pi and now > met * (1 + 1e-9)
         unseen += beyond
         state[f"read{pair}"] = {"d": arc(RADIUS - 9, min(met, now) if beyond else now)}
-        state[f"unmet{pair}"] = {"d": arc(RADIUS - 9, now, begin=met) if beyond else "M0 0"}
-        state[f"turns{pair}"] = {"text": f"{now / (2 * math.pi):.2g}"}
+        state[f"unmet{pair}"] = {"d": arc(RADIUS - 9, min(now, 2 * math.pi), begin=met) if beyond else "M0 0"}
+        state[f"turns{pair}"] = {"text": f"{now / (2 * math.pi):.2g} turns"}
     return state | {"unseen": {"text": unseen}}
 
 
 def arc(radius: float, end: float, *, begin: float = 0.0) -> str:
     """The d attribute of an arc around 0, counterclockwise, from one angle to another; at most one turn of it."""
-    end = min(end, begin + 1.999 * math.pi)  # a whole turn would begin where it ends, and be nothing
+    end = min(end, begin + 1.98 * math.pi)  # a whole turn would begin where it ends, and be nothing
     (x, y), (to_x, to_y) = ((radius * math.cos(angle), -radius * math.sin(angle)) for angle in (begin, end))
     return f"M{x:.1f} {y:.1f}A{radius} {radius} 0 {int(end - begin > math.pi)} 0 {to_x:.1f} {to_y:.1f}"
 

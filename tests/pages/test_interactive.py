@@ -311,9 +311,9 @@ def test_hands_come_where_a_method_takes_them():
             met, now = 128 * reference.inverse_frequency(pair, 32), factor * 128 * speeds[method](pair, factor)
             beyond = met < 2 * math.pi and now > met * (1 + 1e-9)
             unseen += beyond
-            assert float(state[f"turns{pair}"]["text"]) == pytest.approx(now / (2 * math.pi), rel=0.06)
+            assert state[f"turns{pair}"]["text"] == f"{now / (2 * math.pi):.2g} turns"
             assert (state[f"unmet{pair}"]["d"] != "M0 0") is beyond
-            end = min(now, met + 1.999 * math.pi) if beyond else min(now, 1.999 * math.pi)
+            end = min(now, 2 * math.pi if beyond else 1.98 * math.pi)
             *_, x, y = numbers(state[f"{'unmet' if beyond else 'read'}{pair}"]["d"])
             assert (x, y) == pytest.approx((29 * math.cos(end), -29 * math.sin(end)), abs=0.06)
         assert state["unseen"]["text"] == unseen
