@@ -199,16 +199,16 @@ def explore_winner() -> Piece:
         + f'<circle r="6" cy="{high}" fill="{KEY_INK}" data-part="winner"></circle>{grip(0, part="grip")}'
         + label(34, high + 4, "1", anchor="end")
         + label(34, low + 4, "0", anchor="end")
-        + label(40, 16, "score over that of the query with itself")
+        + label(40, 16, "score, as a share of the largest possible")
         + label(40, 184, "distance 0")
         + label(296, 184, str(reach), anchor="end")
     )
     alt = "A curve that is highest, at 1, at the chosen distance, and falls to both sides; a dot marks its top."
     said = (
-        'With the key R<sub>r</sub> q, r = <b data-part="r"></b>, the score is largest at that distance; of the others '
-        'drawn here none has more than <b data-part="second"></b> of it.'
+        'For this query there is a key whose score is largest at distance <b data-part="r"></b>; at the others drawn '
+        'here it is at most <b data-part="second"></b> of that.'
     )
-    sliders = (("distance r", tuple(map(str, winners)), 6),)
+    sliders = (("distance", tuple(map(str, winners)), 6),)
     return Piece("winner", said, (View(alt, svg, (320, 192)),), sliders, states, play=0, pace=500)
 
 
@@ -339,7 +339,7 @@ def bound_curve() -> str:
         + label(30, FLOOR + 4, "0", anchor="end")
         + ticks
         + label(310, FLOOR + 38, "distance Δ (tokens)", anchor="end")
-        + label(LEFT + 4, 14, "the famous curve")
+        + label(LEFT + 4, 14, "RoFormer’s curve")
         + label(310, 14, "dashed: its level", anchor="end")
         + f'<g transform="scale(.5)"><path stroke="{QUERY_INK}" stroke-width="4" data-part="curve"></path></g>'
         + '<path stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4" data-part="level"></path>'

@@ -31,7 +31,7 @@ for (const piece of document.querySelectorAll("[data-script='engines.js']:not([d
   });
   const summary = words => {
     const [same, rare] = [([text,, best]) => text === best, ([, p]) => p < borders[0]].map(is => words.filter(is).length);
-    return `Of ${words.length} words the right engine would have written ${same}; it finds ${rare} unlikely.`;
+    return `Word by word the right engine agrees with ${same} of ${words.length}, and finds ${rare} unlikely.`;
   };
   const show = () => {
     const s = at(sentence);

@@ -52,7 +52,7 @@ background:transparent;color:inherit;font:inherit}
 .rope-engines :is(.re-write,.re-three button){min-height:2.2em;cursor:pointer}
 .re-three{display:grid;gap:.4rem}.rope-engines .re-three button{text-align:left}
 .rope-engines :is(textarea,.re-write,.re-three button):focus-visible{outline:3px solid var(--rb-k);outline-offset:2px}
-.rope-engines details{margin:.6rem 0}
+.rope-engines details{margin:.6rem 0}@media print{.rope-engines details{display:none}}
 @media (max-width:600px){.rope-engines .rp-views{grid-template-columns:1fr;gap:.1rem}
 .rope-engines .rp-controls{position:static;padding:0}}
 """
@@ -142,7 +142,7 @@ def words(rows: list[list], *, coloured: bool = False) -> str:
 def summary(rows: list[list]) -> str:
     """What one sees in colours, in numbers."""
     same, rare = sum(text == best for text, _, best, _ in rows), sum(p < BORDERS[0] for _, p, *_ in rows)
-    return f"Of {len(rows)} words the right engine would have written {same}; it finds {rare} unlikely."
+    return f"Word by word the right engine agrees with {same} of {len(rows)}, and finds {rare} unlikely."
 
 
 def choices(name: str, labels: list[str], *, yours: bool = False) -> str:

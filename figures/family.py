@@ -219,7 +219,7 @@ def explore_family() -> Piece:
     svg += colour_key(141, 302, ("smallest", "largest"), [(SCORE_INK, part / (levels - 1)) for part in range(levels)])
     alt = "The matrix of scores of 14 queries and keys, stronger for larger scores."
     said = '<b data-part="name"></b>: the scores are <span data-part="verdict"></span>.'
-    sliders = (("encoding", tuple(families[0]), 7), ("words", ("similar", "all equal"), 1))
+    sliders = (("encoding", tuple(families[0]), 7), ("text", ("similar words", "one word repeated"), 1))
     return Piece("family", said, (View(alt, svg, (320, 308)),), sliders, states, buttons=(0, 1))
 
 

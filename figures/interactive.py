@@ -45,8 +45,11 @@ background:var(--rb-q);color:var(--rh-paper,Canvas);font:inherit;font-weight:600
 .rp-controls label{{display:grid;grid-template-columns:8em minmax(0,1fr) 5em;align-items:center;gap:.6rem;margin:0}}
 .rp-controls input[type=range]{{min-width:0;height:28px;margin:0;accent-color:var(--rb-q)}}
 .rp-now{{font-variant-numeric:tabular-nums}}
-.rp-controls fieldset{{display:flex;flex-wrap:wrap;gap:.3rem .4rem;border:0;margin:0;padding:0}}
+.rp-controls fieldset{{display:flex;flex-wrap:wrap;align-items:flex-start;gap:.3rem .4rem;border:0;margin:0;padding:0}}
 .rp-controls fieldset>span{{margin:.2rem .6rem 0 0}}
+.rp-controls details{{margin:0!important;padding:0!important;border:0!important}}
+.rp-controls details[open]{{flex-basis:100%}}.rp-controls summary{{padding:.2rem!important;cursor:pointer}}
+.rp-controls details label{{display:inline-flex!important;margin:0 .4rem .3rem 0}}
 .rp-controls fieldset label{{display:flex;align-items:center;white-space:nowrap;position:relative;border:1px solid;
 border-radius:.5rem;padding:.15rem .6rem;min-height:28px;cursor:pointer}}
 .rp-controls fieldset input{{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;cursor:pointer}}

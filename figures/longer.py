@@ -139,7 +139,7 @@ def explore_longer() -> Piece:
     )
     said = (
         '“<span data-part="method"></span>” at <span data-part="factor"></span> × the trained length: '
-        f'<b data-part="unseen"></b> of {DIM // 2} pairs come to angles never met.'
+        f'<b data-part="unseen"></b> of {DIM // 2} pairs come to angles never met (red).'
     )
     sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} ×" for f in FACTORS), 3))
     return Piece("longer", said, views, sliders, states, buttons=(0,))
@@ -157,7 +157,8 @@ def longer_state(method: str, factor: int) -> State:
         (30 + 280 * x / (8 * LENGTH), 113 - 81 * y) for x, y in zip(distances.tolist(), score.tolist(), strict=True)
     ]
     return {
-        "turns": {"d": bars(factor * LENGTH * scaled)},
+        "turns": {"d": bars(factor * LENGTH * scaled, ~unseen)},
+        "unmet": {"d": bars(factor * LENGTH * scaled, unseen) or "M0 0"},
         "score": {"d": path(points)},
         "read": {"x": 65, "width": 35 * (factor - 1)},
         "grip": {"d": f"M{30 + 35 * factor} 184h0"},
@@ -167,10 +168,11 @@ def longer_state(method: str, factor: int) -> State:
     }
 
 
-def bars(angles: Tensor) -> str:
-    """The turns of each pair, as strokes at their heights."""
+def bars(angles: Tensor, shown: Tensor | None = None) -> str:
+    """The turns of the pairs, of all or of those that are shown, as strokes at their heights."""
     turns = (angles / (2 * math.pi)).tolist()
-    return "".join(f"M{24 + 17 * pair} {level(number)}h10" for pair, number in enumerate(turns))
+    pairs = range(len(turns)) if shown is None else shown.nonzero().flatten().tolist()
+    return "".join(f"M{24 + 17 * pair} {level(turns[pair])}h10" for pair in pairs)
 
 
 CLOCKS, RADIUS = (3, 6, 9), 38  # of 16 pairs: one that went round in training, and two that did not
@@ -236,10 +238,11 @@ def turns_of_pairs() -> str:
     trained = bars(LENGTH * speeds("as trained", dim=DIM, length=LENGTH, factor=1))
     return (
         f'<path d="{trained}" stroke="currentColor" stroke-opacity="0.45" stroke-width="3"></path>'
-        f'<path class="rp-bend" stroke="{QUERY_INK}" stroke-width="5" data-part="turns"></path>'
+        f'<path stroke="{QUERY_INK}" stroke-width="5" data-part="turns"></path>'
+        '<path stroke="var(--rp-wrong)" stroke-width="5" data-part="unmet"></path>'
         f'<path d="M20 {level(1)}H300" stroke="currentColor" stroke-dasharray="4 4"></path>'
         + label(300, level(1) - 6, "one turn", anchor="end")
-        + label(20, 16, "turns of each pair; grey: in training, blue: now")
+        + label(20, 16, "turns of 16 pairs; grey: trained, now: blue, red")
         + label(20, 216, "pair 0")
         + label(300, 216, "pair 15", anchor="end")
     )

@@ -126,8 +126,8 @@ def explore_order() -> Piece:
         "it as bars, and dashed around them what they were in the order “I love you”."
     )
     said = (
-        '“<span data-part="order"></span>”: <b data-part="changed"></b> of 12 numbers are others than in “I love you” '
-        '(dashed); <span data-part="so"></span>.'
+        '“<span data-part="order"></span>”: <b data-part="changed"></b> of the 12 numbers that attention puts out '
+        'changed since “I love you” (dashed); <span data-part="so"></span>.'
     )
     steps = tuple(" ".join(words[i] for i in order) for order in orders)
     sliders = (("order", steps, 1), ("attention", tuple(kinds), 0))

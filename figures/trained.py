@@ -220,6 +220,7 @@ def draw_energy() -> Figure:
     return figure
 
 
+METHOD = {"cropped": "cropped: each layer sees its last 128 letters", "as it is": "as it was trained"}
 NEEDLE = (  # one text: letters, a key and its value, letters, and the key that asks
     f'<text x="0" y="16">c a f … b <tspan fill="{KEY_INK}" font-weight="700">◆</tspan>'
     f'<tspan fill="{SCORE_INK}" font-weight="700">h</tspan> d g … e a c '
@@ -240,7 +241,7 @@ def explore_needles() -> Piece:
             cells[f"c{row}{column}"] = {"fill-opacity": f"{0.0045 * percent:.2f}"}
             cells[f"n{row}{column}"] = {"text": f"{percent:.0f}%"}
         states[i, j] = cells | {
-            "method": {"text": method}, "keys": {"text": many[keys]},
+            "method": {"text": METHOD.get(method, method)}, "keys": {"text": many[keys]},
             "far": {"text": f"{found[0, -1]:.0f}%"}, "crowd": {"text": f"{found[-1, 0]:.0f}%"},
         }  # fmt: skip
     svg = NEEDLE + label(186, 60, "letters back to the value", anchor="middle") + label(0, 78, "before it")

@@ -5,7 +5,10 @@ The PDF is printed by the browser of the tests, so its equations, figures and co
 
 import html
 import io
+import json
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import zipfile
@@ -96,14 +99,31 @@ def whole_book(browser, listed: list[tuple[str, list[str]]], *, solutions: bool)
     page.close()
     links = "".join(f'<link rel="stylesheet" href="{href}" media="{media or "all"}">' for href, media in styles)
     inside = "".join(
-        f'<article class="bd-article rb-page" id="{name}">{one["content"]}</article>' for name, one in taken.items()
+        f'<article class="bd-article rb-page" id="{name}" style="page: {page_name(name)}">{one["content"]}</article>'
+        for name, one in taken.items()
+    )
+    heads = "".join(
+        f"@page {page_name(name)} {{ @top-right {{ content: {json.dumps(one['title'], ensure_ascii=False)}; "
+        "font: 9pt sans-serif; color: #555; } }\n"
+        for name, one in taken.items()
     )
     return (
         f'<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{TITLE}</title>{links}'
-        f"<style>{STYLE}</style></head>"
+        f"<style>{STYLE}{heads}</style></head>"
         f'<body><div class="bd-main"><div class="bd-content"><div class="bd-article-container">'
         f"{title_page()}{contents(listed, taken)}{inside}</div></div></div></body></html>"
     )
+
+
+def page_name(name: str) -> str:
+    """What CSS calls the pages of a chapter, at whose heads its title stands; a name may not begin with a digit."""
+    return f"of-{name.replace('_', '-')}"
+
+
+def has_chinese_letters() -> bool | None:
+    """Whether this machine has a font with them; None where that cannot be asked."""
+    asked = shutil.which("fc-list")
+    return bool(subprocess.run([asked, ":lang=zh"], stdout=subprocess.PIPE, check=False).stdout) if asked else None
 
 
 def title_page() -> str:
@@ -166,6 +186,8 @@ def print_book(browser, *, solutions: bool = True) -> bytes:
 def write_pdf(solutions: str = "yes") -> Path:
     """The whole book, where there is a Chromium; with "no" without solutions, for a student."""
     path = OUT / (f"{NAME}.pdf" if solutions != "no" else f"{NAME}-without-solutions.pdf")
+    if has_chinese_letters() is False:
+        print("No font with Chinese letters was found, so they are boxes. On Debian: apt install fonts-noto-cjk")
     with chromium() as browser:
         path.write_bytes(print_book(browser, solutions=solutions != "no"))
     return path

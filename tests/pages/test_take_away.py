@@ -2,12 +2,13 @@
 
 import io
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 from pypdf import PdfReader
 
 from tests.conftest import HTML
-from tests.pages.conftest import Visit, text_of
+from tests.pages.conftest import Visit, squeezed, text_of
 from tools import take_away
 
 
@@ -22,6 +23,10 @@ def test_pdf_has_a_title_page_contents_with_page_numbers_and_links(html, tmp_pat
     assert "Rotate,Don’tAdd" in text
     assert f"Exercises{places['01_why_position--exercises']}" in text
     reader = PdfReader(io.BytesIO(pdf))
+    first, last = places["01_why_position"] - 1, places["bibliography"] - 1
+    named = ["1.Whyposition?" in squeezed(page.extract_text()) for page in reader.pages]
+    assert all(named[first:last]), "its title stands at the head of each page of a chapter"
+    assert not any(named[last:])
     links = [note.get_object() for page in reader.pages for note in page.get("/Annots", [])]
     inside = {str(link["/Dest"]).removeprefix("/") for link in links if "/Dest" in link}
     assert len(inside) > 10
@@ -40,6 +45,16 @@ def test_a_students_pdf_has_exercises_and_hints_and_no_solutions(html, monkeypat
     assert all_of_it.count("Exercise4.") - fewer.count("Exercise4.") < 5
     assert fewer.count(solution) < all_of_it.count(solution) - 4
     assert fewer.count(hint) == all_of_it.count(hint) > 0
+
+
+def test_a_machine_without_chinese_letters_is_told(monkeypatch):
+    asked = {"/usr/bin/fc-list": b"", "/bin/fc-list": b"Noto Sans CJK SC"}
+    monkeypatch.setattr(
+        take_away.subprocess, "run", lambda command, **settings: SimpleNamespace(stdout=asked[command[0]])
+    )
+    for place, has in (("/usr/bin/fc-list", False), ("/bin/fc-list", True), (None, None)):
+        monkeypatch.setattr(take_away.shutil, "which", lambda name, place=place: place)
+        assert take_away.has_chinese_letters() is has
 
 
 def test_parts_of_the_pdf_are_the_table_of_contents():
