@@ -112,7 +112,8 @@ class TwoEngines:
         own = (
             f'<div class="re-own" hidden="hidden"><textarea class="re-field" rows="2" maxlength="400" {keys} '
             f'aria-label="How your own sentence begins">{given}</textarea><p>“Write” loads the engine and its weights, '
-            f"{megabytes} MB, from the server of this page. What you type stays here.</p>"
+            f"{megabytes} MB, from the server of this page, and takes a gigabyte of memory. "
+            "What you type stays here.</p>"
             '<button type="button" class="re-write">Write</button>'
             '<progress class="re-meter" max="1" hidden="hidden" aria-label="Progress"></progress>'
             '<p class="re-status" role="status"></p></div>'

@@ -181,6 +181,7 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path):
     assert (folder / ".venv" / "thesis.txt").read_text() == "years of work"
 
 
+@pytest.mark.slow
 def test_an_environment_whose_python_is_gone_is_made_anew_and_a_second_set_up_waits(tmp_path, monkeypatch):
     """With no index for pip: it ends with pip's words, the package and the Python."""
     monkeypatch.setenv("PIP_NO_INDEX", "1")

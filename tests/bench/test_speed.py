@@ -134,6 +134,7 @@ def test_neighbours_end_when_their_parent_is_killed():
     wait_until(lambda: busy_beside(parent.pid) == 0)
 
 
+@pytest.mark.slow
 def test_rows_of_the_benchmark_are_measured(monkeypatch):
     """A tiny run of both parts, with a neighbour."""
     monkeypatch.setattr(speed, "SHAPES", {"cpu": [(1, 2, 8, 4), (1, 2, 1, 4)]})

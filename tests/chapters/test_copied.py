@@ -41,6 +41,7 @@ COPIED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chapter", "names", "before", "trial"), COPIED, ids=lambda x: x if isinstance(x, str) else "")
 def test_it_runs_with_torch_alone(chapter, names, before, trial, tmp_path):
     notebook = json.loads((ROOT / "chapters" / f"{chapter}.ipynb").read_text(encoding="utf-8"))

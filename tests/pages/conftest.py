@@ -29,14 +29,18 @@ WITHOUT_MATH = {"index", "models", "papers", "reference", "bibliography", "run_i
 CHAPTER = "chapters/04_rope_from_complex_numbers.html"
 
 
-# What is asked of every page and takes seconds is asked of these each time, and of the others with the slow tests.
-FEW = ("index", "04_rope")
+# What is asked of every page or piece and takes seconds is asked of these each time, of the others with the slow tests.
+FEW = ("index", "04_rope", "decay")
 OF_A_FEW = (
     "test_axe_finds_nothing_serious",
     "test_what_is_cut_on_a_phone",
     "test_off_at_first_then_all_are_covered",
     "test_each_letter_has_the_colour_of_its_meaning",
     "test_no_page_is_wider_than_the_paper",
+    "test_every_word_that_sets_a_piece_does_so",
+    "test_a_page_for_the_wall_has_all_of_its_chapter",
+    "test_what_is_shown_can_be_dragged",
+    "test_a_finger_drags_it_and_does_not_scroll_the_page",
 )
 
 

@@ -259,6 +259,7 @@ def test_a_run_of_ones_own_shows_its_result(browser, served):
         assert not mine.cell.locator(".rb-cover").is_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stem", "width"), [(CHAPTER, 1280), pytest.param(OTHER, 360, marks=pytest.mark.slow)])
 def test_axe_finds_nothing_serious_where_it_is_on(stem, width, browser, html):
     """How it judges a page whose switch is off: test_wide.py and test_phone.py."""
@@ -276,6 +277,7 @@ def student(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=STEMS)
 def test_a_cleared_chapter_has_all_but_outputs_solutions_and_assertions(path, student):
     notebook = nbformat.read(student / path.name, as_version=4)

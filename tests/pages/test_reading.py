@@ -12,6 +12,7 @@ MARKED = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 360])
 def test_a_reload_comes_back_to_where_one_was(width, browser, html):
     page = browser.new_page(viewport={"width": width, "height": 740})

@@ -201,6 +201,7 @@ def slips(word: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_slips_are_helped_and_names_are_not_replaced(browser, html):
     """Of 231 slips 200 are mended and 18 offered; before, with any letter changed, it was 211, and 25 of 75 names."""
     text = (html / "_static" / "places.js").read_text(encoding="utf-8")

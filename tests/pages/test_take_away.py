@@ -12,6 +12,7 @@ from tests.pages.conftest import Visit, squeezed, text_of
 from tools import take_away
 
 
+@pytest.mark.slow
 def test_pdf_has_a_title_page_contents_with_page_numbers_and_links(html, tmp_path, monkeypatch, browser):
     """Two pages of the book in the place of all."""
     monkeypatch.setattr(take_away, "parts", lambda: [("Some", ["01_why_position", "bibliography"])])

@@ -686,6 +686,7 @@ def test_wrong_caches_are_named(sentence, capsys):
     assert points == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_a_cache_names_mistakes_of_earlier_tasks(dtype, capsys):
     with_dtype = lambda planted: lambda *case: planted(*case, 10000.0, dtype)  # noqa: E731
@@ -698,6 +699,7 @@ def test_a_cache_names_mistakes_of_earlier_tasks(dtype, capsys):
             assert SAME_IN_A_CACHE.get(sentence, sentence) in text, sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("slip", "of_it"),
     [("/ head_dim", "/ (head_dim // 2)"), ("angles.sin()", "angles.half().sin()"), ("x0 * cos - x1", "x0 * cos + x1")],

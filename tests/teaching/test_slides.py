@@ -200,6 +200,7 @@ def test_the_notes_name_the_cells_of_the_demo_as_they_are():
     assert len(headings) == len(set(re.findall(r"[Cc]ell (\d)", notes))) == 8
 
 
+@pytest.mark.slow
 def test_demo_runs_and_says_what_the_chapters_say():
     names, printed = {}, []
     for cell in code_cells(slides.with_solution):
@@ -330,6 +331,7 @@ def test_slides_and_handout_say_where_the_book_is_once_it_is_said(line, tmp_path
         assert f'It is at <a href="{where}">{where}</a>.' in sheet
 
 
+@pytest.mark.slow
 def test_a_line_for_the_course_and_slides_left_out(tmp_path):
     title = "The outputs move with the words"
     line = "Algebra & more, 3 May"
