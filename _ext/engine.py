@@ -1,6 +1,6 @@
 """A language model that writes in the page: where its program and its weights come from.
 
-The program is wllama, llama.cpp as WebAssembly (fetched.py). The weights, 102 MB, are in no repository: `make serve`
+The program is wllama, llama.cpp as WebAssembly (fetched.py). The weights, 98 MB, are in no repository: `make serve`
 offers those that `make test` has installed, and a published site carries them if `engine_weights` in _config.yml says
 so. The piece of figures/engines.py loads engine.mjs, and that the rest, at the first press of its button.
 """
