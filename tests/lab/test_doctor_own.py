@@ -264,7 +264,9 @@ def test_what_rounding_leaves_is_measured_with_the_model(table):
     assert limits.usual.mean == pytest.approx(scale * stored.usual.mean)
     assert limits.worst == stored.worst
     found = of_own(table)
-    assert (found["accused"], found["misnamed"]) == (0, 0)
+    # Chance deceives each of two tests of growth once in a thousand: in 200 engines more than three times once in 1,300.
+    assert found["accused"] <= 3
+    assert found["misnamed"] == 0
     assert found["named"] > 0.8 * found["mistaken"]
 
 

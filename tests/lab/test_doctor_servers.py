@@ -88,7 +88,7 @@ class Played(http.server.ThreadingHTTPServer):
 @contextlib.contextmanager
 def playing(answer):
     with Played(answer) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
         yield running
         running.shutdown()
 

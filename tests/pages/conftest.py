@@ -68,7 +68,7 @@ class Visit:
         if folds:
             self.page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
             self.lay_out()
-            self.page.wait_for_timeout(400)  # they fade in
+            self.page.evaluate("document.getAnimations().forEach(one => one.finish())")  # they fade in
 
     def lay_out(self):
         """All of the page, which else waits until it is near the screen, and with it its fonts."""
@@ -92,7 +92,7 @@ def served(html):
             asked.append(self.path)
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html))) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{running.server_port}", asked
         running.shutdown()
 
@@ -101,7 +101,7 @@ def served(html):
 def serving(handler=Pages):
     """The address of the pages, as `make serve` serves them."""
     with Server(("127.0.0.1", 0), functools.partial(handler, directory=str(HTML))) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{running.server_port}"
         running.shutdown()
 

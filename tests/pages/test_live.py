@@ -206,7 +206,7 @@ def a_server_that(misbehaves, html, policy=None):
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Odd, directory=str(html))) as running:
         running.daemon_threads = True
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{running.server_port}"
         running.shutdown()
 
