@@ -56,6 +56,12 @@ def draw_two_exams() -> Figure:
     for height, (_, value, colour) in enumerate(reversed(rows)):
         ax.plot(value, height, "o" if colour != VERMILLION else "s", color=colour, markersize=5)
         ax.annotate(f"{value:g}", (value, height), (7, 0), textcoords="offset points", va="center")
+    test, validation = len(rows) - 1, len(rows) - 2  # the rows of table 2
+    ends, between = (rows[0][1], rows[1][1]), (test + validation) / 2
+    for value, height in zip(ends, (test, validation), strict=True):
+        ax.plot([value, value], [height, between], color="0.5", linewidth=0.8, linestyle=":")
+    ax.annotate("", (ends[1], between), (ends[0], between), arrowprops={"arrowstyle": "<->", "color": "0.5"})
+    ax.text(sum(ends) / 2, between, f"{ends[1] - ends[0]:.1f}", ha="center", va="bottom")
     ax.set_yticks(range(len(rows)), [name.replace(", ", ",\n") if on_phone() else name for name, *_ in reversed(rows)])
     ax.set(xlabel="F1 on QQP", xlim=(69, 94), ylim=(-0.6, len(rows) - 0.4))
     return figure
@@ -74,7 +80,7 @@ def explore_gap() -> Piece:
             "grip": {"d": f"M{160 + 30 * gap:.1f} 110h0"},
             "share": {"text": f"{published.as_extreme(gap, 69, size):.1%}"},
             "points": {"text": f"{gap:g}"},
-            "cases": {"text": f"{gap / 100 * size:.1f}"},
+            "cases": {"text": f"{round(gap / 100 * size, 1):g}"},
         }
     svg = (
         '<path d="M0 200H320" stroke="currentColor"></path>' + line("bell", QUERY_INK)

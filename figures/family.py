@@ -1,7 +1,7 @@
 """The relative family: scores of one text under each encoding, and an old experiment."""
 
 import math
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import torch
@@ -165,6 +165,8 @@ def draw_score_family() -> Figure:
                 ax.spines[:].set(linewidth=2, color=SCORE)
                 ax.plot([0, 15], [8, 23], color="black", linestyle=":", linewidth=1)
         pair[0].set_title(name, loc="left", weight="bold" if name == "RoPE" else "normal")
+    for ax, text in zip(grid[-1] if on_phone() else grid[:, 0], cycle(("one word", "similar"))):
+        (ax.set_xlabel if on_phone() else ax.set_ylabel)(text, fontsize=8)
     figure.supxlabel("key position", fontsize=9)
     figure.supylabel("query position", fontsize=9)
     return figure
@@ -232,6 +234,11 @@ def draw_t5_buckets(*, reach: int = 160) -> Figure:
     for both, colour, dash, name in ((False, BLUE, "-", "causal"), (True, VERMILLION, "--", "both directions")):
         buckets = relative.t5_bucket(distances, bidirectional=both)
         ax.plot(distances, buckets, dash, color=colour, drawstyle="steps-mid", label=name)
-    ax.set(xlabel="distance $m - n$ (tokens)", ylabel="bucket")
+    ax.set_xscale("symlog", linthresh=16, linscale=1.2)
+    shown = (0, 8, 16, 64) if on_phone() else (0, 4, 8, 12, 16, 32, 64, 128)
+    places = sorted({sign * x for sign in (-1, 1) for x in shown})
+    ax.set_xticks(places, [str(x).replace("-", "−") for x in places])
+    ax.set_xticks([], minor=True)
+    ax.set(xlabel="distance $m - n$ (tokens); logarithmic from 16 on", ylabel="bucket")
     ax.legend(loc=(0, 0.15) if on_phone() else "lower right")
     return figure

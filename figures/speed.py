@@ -36,34 +36,31 @@ def draw_rotation_speed() -> Figure:
 
 @styled
 def draw_traffic() -> Figure:
-    """What each form asks of memory, counted: a bar for each format and layout, and its number of kernels behind it."""
+    """What each form asks of memory, counted: a bar for each format and layout, with its copies and its kernels."""
     styles = {"formula": OTHER, "rotate_half": VERMILLION, "rope_lib": BLUE}
     counted = {(row["form"], row["dtype"], row["interleaved"]): row for row in traffic.rotation_traffic()}
     settings = list(product(("bfloat16", "float32"), (True, False)))
     figure = sheet(3.4)
     ax = figure.subplots()
-    for lane, (form, colour) in enumerate(styles.items()):
-        bars = [counted.get((form, *setting)) for setting in settings]
-        for group, bar in enumerate(bars):
-            if bar:
-                height = group + 0.27 * (1 - lane)
-                label = form if group == len(settings) - 1 else None
-                ax.barh(height, bar["copies"], 0.25, color=colour, label=label)
-                ax.annotate(
-                    f"{bar['kernels']}", (bar["copies"], height), (3, 0), textcoords="offset points", va="center"
-                )
+    for group, setting in enumerate(settings):
+        forms = [form for form in styles if (form, *setting) in counted]  # rotate_half knows one layout
+        for lane, form in enumerate(forms):
+            bar, height = counted[form, *setting], group + 0.27 * ((len(forms) - 1) / 2 - lane)
+            label = form if setting == settings[-1] else None
+            ax.barh(height, bar["copies"], 0.25, color=styles[form], label=label)
+            says = f"{bar['copies']:.1f}; {bar['kernels']} kernels"
+            ax.annotate(says, (bar["copies"], height), (3, 0), textcoords="offset points", va="center", fontsize=8)
     ax.axvline(1, color="0.5", linestyle="--", linewidth=1)
     names = [f"{dtype},\n{'interleaved' if interleaved else 'half-split'}" for dtype, interleaved in settings]
     ax.set_yticks(range(len(names)), names)
-    ax.set(xlabel="copies of x (behind a bar: kernels)", xlim=(0, 10.5), xticks=range(0, 11, 2))
-    handles, labels = ax.get_legend_handles_labels()
-    figure.legend(handles[::-1], labels[::-1], loc="outside upper center", ncols=3)
+    ax.set(xlabel="memory traffic (copies of x)", xlim=(0, 14 if on_phone() else 11.5), xticks=range(0, 11, 2))
+    figure.legend(loc="outside upper center", ncols=3)  # in the order of the bars, from above
     return figure
 
 
 @styled
 def draw_linear_attention_speed() -> Figure:
-    """Milliseconds against the length of the text, forward, both axes logarithmic."""
+    """Milliseconds against the length, forward, both axes logarithmic; thin, its square and the length itself."""
     rows = results.stored()["linear_attention"]
     lengths = [row["n"] for row in rows]
     figure = sheet(2.8)
@@ -71,8 +68,11 @@ def draw_linear_attention_speed() -> Figure:
     styles = {
         "softmax": ("softmax attention", BLUE, "o-"),
         "naive chunks": ("chunks, written simply", OTHER, "^:"),
-        "rotated": ("rope_lib, rotated numerator", GREEN, "s--"),
+        "rotated": ("the library's form", GREEN, "s--"),
     }
+    for form, power in (("softmax", 2), ("rotated", 1)):  # a power of the length, through the last point
+        last = rows[-1]["forward"][form]
+        ax.plot(lengths, [last * (n / lengths[-1]) ** power for n in lengths], color="0.5", linewidth=0.6)
     for form, (label, colour, style) in styles.items():
         times = [row["forward"][form] for row in rows]
         ax.plot(lengths, times, style, color=colour, fillstyle="none")
