@@ -9,7 +9,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 
-from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, State, View, grip, label, minus, path, pointer
+from figures.interactive import (
+    KEY_INK,
+    OTHER_INK,
+    QUERY_INK,
+    SCORE_INK,
+    Piece,
+    State,
+    View,
+    grip,
+    label,
+    minus,
+    path,
+    pointer,
+)
 from figures.style import (
     BLUE,
     GREEN,
@@ -344,6 +357,83 @@ def score_curve(distances: range) -> str:
         + f'<g class="rp-move" data-part="dot"><circle r="7" fill="{SCORE_INK}" stroke="var(--rh-paper,Canvas)" '
         f'stroke-width="2"></circle>{grip(1)}</g>'
     )
+
+
+PLACES, EVENNESS = 7, 8  # words, and steps from a way of growing to equal ones
+LOT = (0.0, 1.9, 2.3, 2.9, 4.6, 5.2, 6.0)  # angles drawn by lot, in steps of TURN
+
+
+def grown(way: str, evenness: int) -> list[float]:
+    """The angle at each place, in rad: a way of growing, and on the way to equal steps; the last one stays."""
+    last = PLACES - 1
+    at = {
+        "growing": lambda m: m * m / last,
+        "shrinking": lambda m: last * math.sqrt(m / last),
+        "by lot": lambda m: LOT[m],
+    }[way]
+    share = evenness / EVENNESS
+    return [TURN * ((1 - share) * at(m) + share * m) for m in range(PLACES)]
+
+
+def explore_steps() -> Piece:
+    """The angle grows with the place, by unequal steps or by equal ones: what is the score of neighbours worth?"""
+    ways, states = ("growing", "shrinking", "by lot"), {}
+    length, between = abs(complex(*CAR)) * abs(complex(*RED)), np.angle(complex(*CAR)) - np.angle(complex(*RED))
+    for (i, way), evenness in product(enumerate(ways), range(EVENNESS + 1)):
+        angles, state, said = grown(way, evenness), {}, []
+        for m, angle in enumerate(angles):
+            state[f"hand{m}"] = {"style": f"--a:{-math.degrees(angle):.1f}deg"}
+        for apart, name in ((1, "one"), (2, "two")):
+            scores = [length * math.cos(between + angles[m] - angles[m - apart]) for m in range(apart, PLACES)]
+            for m, score in enumerate(scores, start=apart):
+                state[f"{name}{m}"] = {"style": f"--x:{44 + 42 * m};--y:{108 - 32 * score:.1f}"}
+            low, high = (minus(f"{end:.2f}") for end in (min(scores), max(scores)))
+            said.append(f"{low} at every place" if low == high else f"{low} to {high}, depending on the place")
+        state |= {"near": {"text": said[0]}, "far": {"text": said[1]}}
+        states[i, evenness] = state
+    hands = "".join(
+        f'<g data-part="hand{m}"><path class="rp-turn" stroke="currentColor" stroke-width="2" d="M0 0H80"></path>'
+        f'<g class="rp-tip" style="--l:{92 + 10 * (m % 2)}">{label(0, 5, str(m), anchor="middle")}</g></g>'
+        for m in range(PLACES)
+    )
+    circle = '<circle r="80" fill="none" stroke="currentColor" opacity=".45" stroke-dasharray="2 4"></circle>'
+    colours = (1, "one", SCORE_INK), (2, "two", OTHER_INK)
+    curve = (
+        '<path d="M44 22V194M44 108H310" stroke="currentColor"></path>'
+        + "".join(label(44 + 42 * m, 126, str(m), anchor="middle") for m in range(1, PLACES))
+        + "".join(label(38, 113 - 32 * score, minus(str(score)), anchor="end") for score in (-2, 0, 2))
+        + label(50, 12, "score")
+        + "".join(
+            f'<circle cx="{x}" cy="8" r="6" fill="{colour}"></circle>{label(x + 10, 12, text)}'
+            for x, text, (*_, colour) in zip((122, 248), ("“red” 1 before", "2 before"), colours, strict=True)
+        )
+        + label(310, 192, "place of “car”", anchor="end")
+        + "".join(
+            f'<g class="rp-move" data-part="{name}{m}"><circle r="6" fill="{colour}"></circle></g>'
+            for apart, name, colour in colours
+            for m in range(apart, PLACES)
+        )
+    )
+    views = (
+        View(
+            "Seven hands from the centre of a circle, numbered by place: the angle by which a word is turned there.",
+            f'<g transform="translate(160 106)">{circle}{hands}</g>',
+            (320, 212),
+        ),
+        View(
+            "The score of “car” at each place with “red” one before it, and two before: dots on two level lines, or "
+            "scattered.",
+            curve,
+            (320, 200),
+        ),
+    )
+    said = (
+        '“red” one place before “car”: the score is <b data-part="near"></b>. Two places before: '
+        '<b data-part="far"></b>.'
+    )
+    shares = tuple(f"{100 * evenness / EVENNESS:.0f}\xa0%" for evenness in range(EVENNESS + 1))
+    return Piece("steps", said, views, (("steps of the angle", ways, 0), ("made equal", shares, 0)), states,
+                 buttons=(0,), play=1, pace=500)  # fmt: skip
 
 
 def explore_blocks() -> Piece:

@@ -293,6 +293,23 @@ def test_the_chosen_distance_wins():
         assert state["winner"]["cx"] == 40 + r
 
 
+def test_equal_steps_and_no_others_give_one_score_for_each_distance():
+    """Each dot is the score of the turned words; those of a distance are level just if the steps are equal."""
+    for (_, evenness), state in PIECES["steps"].states.items():
+        angles = [-math.radians(variable(state[f"hand{m}"]["style"], "a")) for m in range(7)]
+        assert (angles[0], angles[6]) == pytest.approx((0, 6 * SPEED), abs=0.001)
+        for apart, name, says in ((1, "one", "near"), (2, "two", "far")):
+            heights = []
+            for m in range(apart, 7):
+                turned = CAR * cmath.exp(1j * angles[m]) * (RED * cmath.exp(1j * angles[m - apart])).conjugate()
+                style = state[f"{name}{m}"]["style"]
+                heights.append(variable(style, "y"))
+                place = variable(style, "x"), heights[-1]
+                assert place == pytest.approx((44 + 42 * m, 108 - 32 * turned.real), abs=0.3)
+            level = max(heights) - min(heights) < 0.2
+            assert level is (evenness == 8) is ("every place" in state[says]["text"])
+
+
 def test_hands_come_where_a_method_takes_them():
     """Each arc ends at the angle of its pair, or is whole; what was never met is red."""
     piece = PIECES["hands"]
