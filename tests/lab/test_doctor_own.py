@@ -264,7 +264,7 @@ def test_what_rounding_leaves_is_measured_with_the_model(table):
     assert limits.usual.mean == pytest.approx(scale * stored.usual.mean)
     assert limits.worst == stored.worst
     found = of_own(table)
-    # Chance deceives each of two tests of growth once in a thousand: in 200 engines more than three times once in 1,300.
+    # Each of two tests of growth is deceived once in a thousand: more than 3 of 200 engines once in 1,300 trials.
     assert found["accused"] <= 3
     assert found["misnamed"] == 0
     assert found["named"] > 0.8 * found["mistaken"]
