@@ -14,6 +14,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parent.parent
+OF_THE_BOOK = re.compile(r"^(?:from|import) (?:rope_lib|lab|figures)\b", re.MULTILINE)
 READ = {  # modules that read files, and which: data, and whose it is; the script of pieces
     "rope_lib/config/_classes.py": "rope_lib/config/classes.json",
     "lab/results.py": "lab/results/*.json",
@@ -63,7 +64,7 @@ def measures_time(notebook: dict) -> bool:
 
 
 def travelling_cell(notebook: dict) -> dict:
-    """A first cell that carries what the notebook imports as a zip archive which Python imports from."""
+    """A cell that carries what the notebook imports as a zip archive which Python imports from."""
     buffer, finder = io.BytesIO(), imports_of(notebook)
     with zipfile.ZipFile(buffer, "w") as archive:  # not compressed by itself: all files together are a quarter smaller
         for name, content in files_of(finder).items():
@@ -95,16 +96,22 @@ def travelling_cell(notebook: dict) -> dict:
     }
 
 
+def before_its_use(notebook: dict) -> int:
+    """The place of the cell that carries the code: below the title, before the first cell that imports from it."""
+    sources = ["".join(cell["source"]) if cell["cell_type"] == "code" else "" for cell in notebook["cells"]]
+    return next((i for i, source in enumerate(sources) if OF_THE_BOOK.search(source)), 0)
+
+
 def pack_notebooks(app: Sphinx, exception: Exception | None) -> None:
     """Replace the notebooks behind the download buttons by copies that carry the library."""
     if exception is not None or app.builder.format != "html":
         return
     for path in (Path(app.outdir) / "_sources").rglob("*.ipynb"):
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        if notebook["cells"][0].get("id") != "book-code":
+        if all(cell.get("id") != "book-code" for cell in notebook["cells"]):
             if measures_time(notebook):
                 notebook["metadata"]["accelerator"] = "GPU"  # Colab then asks for one
-            notebook["cells"].insert(0, travelling_cell(notebook))
+            notebook["cells"].insert(before_its_use(notebook), travelling_cell(notebook))
             path.write_text(json.dumps(notebook, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

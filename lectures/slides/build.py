@@ -19,6 +19,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from _ext.formulas import with_formulas
 from _ext.questions import questions
+from _ext.travelling import before_its_use
 from figures.palette import LIGHT
 from lectures.homework.build import carrying, with_solution, without_solution
 from lectures.pages import address, math_style
@@ -195,7 +196,7 @@ def demo(out: Path) -> None:
             cell.source = change(cell.source, code=cell.cell_type == "code").rstrip()
         first = carrying(notebook)
         first.source = "".join(first.source)
-        notebook.cells.insert(0, first)
+        notebook.cells.insert(before_its_use(notebook), first)
         if change is with_solution:
             NotebookClient(notebook, timeout=120, record_timing=False).execute()
         nbformat.write(notebook, out / f"{name}.ipynb")
