@@ -60,7 +60,7 @@ def test_every_word_that_sets_a_piece_does_so(name, opened):
 
 def test_the_piece_comes_to_the_sentence_and_goes_home(opened):
     page = opened("chapters/07_long_range_decay.html", 1280, 800)
-    piece, far = page.locator("#piece-decay"), page.locator("a.rb-set").last
+    piece, far = page.locator("#piece-winner"), page.locator("a.rb-set[href='#piece-winner']").last
     home = piece.evaluate("piece => piece.getBoundingClientRect().top + scrollY")
     far.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
@@ -68,18 +68,19 @@ def test_the_piece_comes_to_the_sentence_and_goes_home(opened):
     far.click()
     assert far.bounding_box()["y"] <= before + 1
     after = far.evaluate("link => link.closest('p').nextElementSibling.querySelector('.rope-piece')?.id")
-    assert after == "piece-decay"
+    assert after == "piece-winner"
     page.keyboard.press("Tab")
     page.evaluate("scrollTo(0, 0)")
-    page.wait_for_function("document.querySelector('#piece-decay').getBoundingClientRect().top > 0")
+    page.wait_for_function("document.querySelector('#piece-winner').getBoundingClientRect().top > 0")
     assert piece.evaluate("piece => piece.getBoundingClientRect().top + scrollY") == pytest.approx(home, abs=1)
 
 
 def test_a_link_stops_what_plays(opened):
     page = opened("chapters/04_rope_from_complex_numbers.html", 1280, 800)
-    page.get_by_role("button", name="Play").click()
+    button = page.locator("#piece-rotation button")
+    button.click()
     page.locator("a.rb-set").first.click()
-    page.get_by_role("button", name="Play").wait_for(timeout=1000)
+    button.filter(has_text="Play").wait_for(timeout=1000)
     page.wait_for_timeout(1000)
     assert page.locator("#piece-rotation input").first.input_value() == "3"
 
