@@ -417,8 +417,8 @@ def explore_steps() -> Piece:
     views = (
         View(
             "Seven hands from the centre of a circle, numbered by place: the angle by which a word is turned there.",
-            f'<g transform="translate(160 106)">{circle}{hands}</g>',
-            (320, 212),
+            f'<g transform="translate(160 104)">{circle}{hands}</g>',
+            (320, 206),
         ),
         View(
             "The score of “car” at each place with “red” one before it, and two before: dots on two level lines, or "
