@@ -35,6 +35,7 @@ PATTERNS = {
     "source": r"(?m)^Source: (.*)$",
     "from": r"<!-- from (\S+) (\S+): (.*?) -->",  # chapter, cell, the numbers on the slide that stand in it
     "look": r"<!-- look: (.*?) -->",
+    "late": r"<!-- late: (.*?) -->",  # whether it is the first, second or third to leave out
 }
 
 
@@ -48,6 +49,7 @@ class Slide:
     source: str
     numbers: tuple[tuple[str, str, tuple[str, ...]], ...]  # chapter, cell, numbers
     look: str
+    late: str
 
     @property
     def title(self) -> str:
@@ -74,7 +76,8 @@ def _slide(text: str) -> Slide:
         text = re.sub(pattern, "", text)
     [(minutes, notes)] = found["notes"]
     numbers = tuple((chapter, cell, tuple(listed.split())) for chapter, cell, listed in found["from"])
-    return Slide(text.strip(), notes.strip(), int(minutes), *found["source"], numbers, *(found["look"] or [""]))
+    look, late = ((found[key] or [""])[0] for key in ("look", "late"))
+    return Slide(text.strip(), notes.strip(), int(minutes), *found["source"], numbers, look, late)
 
 
 def lecture(name: str, without: Sequence[str] = ()) -> Iterator[tuple[Slide, int, int]]:
@@ -131,6 +134,7 @@ def sections(name: str, course: str = "", without: Sequence[str] = ()) -> str:
     for number, (slide, part, minute) in enumerate(slides, start=1):
         when = f"{minute} to {minute + slide.minutes}"
         when = f"part {part + 1}, minutes {when}" if len(PLANS[name]["parts"]) > 1 else f"minutes {when}"
+        when += f"; if you are late, leave this out {slide.late}" if slide.late else ""
         parts.append(
             f'<section id="{number}" class="{slide.look}" data-when="{when}">'
             f'<div class="body">{parser.render(linked(slide.body))}'

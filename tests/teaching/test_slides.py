@@ -81,7 +81,7 @@ def test_the_plan_of_the_book_is_that_of_the_slides():
     [blocks] = slides.PLANS["rope-50"]["parts"]
     assert planned == [sum(slide.minutes for slide in slides.block(name)) for name in blocks]
     short, long = (len(list(slides.lecture(name))) for name in slides.PLANS)
-    assert (long - short, "sixteen more" in text) == (16, True)
+    assert (long - short, "seventeen more" in text) == (17, True)
     assert short <= 20
     assert long <= 36
 
@@ -95,10 +95,61 @@ def test_it_begins_with_a_vote_and_ends_with_five_sentences():
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_what_is_said_fits_its_minutes(name):
-    """At most 110 words a minute, and at least a sentence; votes and pieces take the rest."""
+    """At most 110 words a minute, and at least a sentence; votes, pieces and answers to questions take the rest."""
     for slide in slides.block(name):
-        assert 8 < len(slide.notes.split()) <= max(110 * slide.minutes, 80), slide.title
+        said, _, _ = slide.notes.partition("\n\nIf asked:")
+        assert 8 < len(said.split()) <= max(110 * slide.minutes, 80), slide.title
         assert not re.search(r"^\s*(\d+\.|[-*#>])\s", slide.notes, re.MULTILINE), "a list by accident: " + slide.title
+
+
+ASKED = (
+    "10,000?",
+    "learn the speeds?",
+    "look near?",
+    "FlashAttention",
+    "models do today?",
+    "reach is useless?",
+    "NTK-aware?",
+)
+
+
+def test_what_is_asked_every_time_has_an_answer_with_a_link():
+    answers = [slide.notes.partition("\n\nIf asked: ")[2] for slide, *_ in slides.lecture("rope-50")]
+    assert {question for question in ASKED if question not in " ".join(answers)} == set()
+    for answer in filter(None, answers):
+        assert answer.count("](") >= answer.count("?") > 0, answer
+
+
+LETTERS = {  # what has to be said of a letter before or where a slide first has it
+    "m": "place m", "n": "place n", "i": "pair i|pair \\$i", "x": "word x", "Δ": "delta", "θ": "theta i", "φ": "phi of",
+    "P": "vector to each word", "E": "vector to each word", "T": "transposed", "W": "W q", "p": "place with place",
+    "q": "query", "k": "key", "f": "f is whatever", "g": "g is what", "h": "some h", "e": "multiplication by e",
+    "R": r"\$R_m\$: all pairs turned", "U": "basis \\$U", "b": "base ten thousand", "d": "d = 128", "r": "r\\$? steps",
+    "s": r"\$s = 8\$|factor \$s\$",
+}  # fmt: skip
+GREEK = {r"\theta": "θ", r"\Delta": "Δ", r"\varphi": "φ"}
+
+
+@pytest.mark.parametrize("name", slides.PLANS)
+def test_each_letter_was_met_before_in_the_same_lecture(name):
+    """Nobody shall vote on a sign."""
+    said, met = "", set()
+    for slide, *_ in slides.lecture(name):
+        said += f" {slide.body} {slide.notes.partition('If asked:')[0]}".replace("\n", " ")
+        formulas = " ".join(sum(re.findall(r"\$\$(.*?)\$\$|\$(.*?)\$", slide.body, re.DOTALL), ()))
+        formulas = re.sub(r"\\(?:mathrm|begin|end)\{.*?\}", " ", formulas)
+        formulas = re.sub("|".join(map(re.escape, GREEK)), lambda found: GREEK[found[0]], formulas)
+        for letter in sorted({*re.findall(r"[^\W\d_]", re.sub(r"\\[A-Za-z]+", " ", formulas))} - met):
+            assert re.search(LETTERS[letter], said), f"{slide.title}: what is {letter}?"
+            met.add(letter)
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_colour_means_a_query_a_key_or_a_score(name):
+    """And nothing else, as good or bad."""
+    coloured = re.findall(r'class="([qks])">(.*?)<', (FOLDER / f"{name}.md").read_text(encoding="utf-8"))
+    for letter, text in coloured:
+        assert re.search({"q": "q =|quer", "k": "k =|key", "s": r"^25\.587$"}[letter], text), text
 
 
 @pytest.mark.parametrize("name", BLOCKS)
