@@ -180,17 +180,17 @@ def draw_any_distance(*, winners: tuple[int, ...] = (0, 50, 200), dim: int = 128
 
 def explore_winner() -> Piece:
     """Of the keys R_r q each wins at its own distance: choose r."""
-    reach, high, low = 256, 34, 150  # of the curve: distances, and the heights of 1 and of 0 in the drawing
+    reach, high, low = 128, 34, 150  # of the curve: distances, and the heights of 1 and of 0 in the drawing
     q = torch.randn(128, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     h = q.view(-1, 2).square().sum(-1) / q.square().sum()
     distances, states = torch.arange(reach + 1), {}
-    winners = range(0, reach + 1, 16)
+    winners = range(0, reach + 1, 8)
     for place, r in enumerate(winners):
         cos, _ = cos_sin(distances - r, inverse_frequencies(128), dtype=torch.float64)
         scores = (h * cos).sum(-1)
-        points = [(40 + d, low - (low - high) * scores[d].item()) for d in range(0, reach + 1, 2)]
+        points = [(40 + 2 * d, low - (low - high) * score) for d, score in enumerate(scores.tolist())]
         states[place,] = {
-            "curve": {"d": path(points)}, "winner": {"cx": 40 + r}, "grip": {"d": f"M{40 + r} {high}h0"},
+            "curve": {"d": path(points)}, "winner": {"cx": 40 + 2 * r}, "grip": {"d": f"M{40 + 2 * r} {high}h0"},
             "r": {"text": r}, "second": {"text": f"{scores[distances != r].max():.2f}"},
         }  # fmt: skip
     svg = (
@@ -205,10 +205,10 @@ def explore_winner() -> Piece:
     )
     alt = "A curve that is highest, at 1, at the chosen distance, and falls to both sides; a dot marks its top."
     said = (
-        'For this query there is a key whose score is largest at distance <b data-part="r"></b>; at the others drawn '
-        'here it is at most <b data-part="second"></b> of that.'
+        'The same query, and a key made for distance <b data-part="r"></b>: there its score is largest; at each other '
+        'distance here it is at most <b data-part="second"></b> of that.'
     )
-    sliders = (("distance", tuple(map(str, winners)), 6),)
+    sliders = (("a key made for", tuple(map(str, winners)), 12),)
     return Piece("winner", said, (View(alt, svg, (320, 192)),), sliders, states, play=0, pace=500)
 
 

@@ -31,7 +31,7 @@ for (const piece of document.querySelectorAll("[data-script='engines.js']:not([d
   });
   const summary = words => {
     const [same, rare] = [([text,, best]) => text === best, ([, p]) => p < borders[0]].map(is => words.filter(is).length);
-    return `Word by word the right engine agrees with ${same} of ${words.length}, and finds ${rare} unlikely.`;
+    return `The published engine agrees at ${same} of ${words.length} places, and finds ${rare} words unlikely.`;
   };
   const show = () => {
     const s = at(sentence);
@@ -45,7 +45,7 @@ for (const piece of document.querySelectorAll("[data-script='engines.js']:not([d
     const [text, p, best, bestP] = wrong[slider.value - 1] ?? [];
     const others = best === text ? "more than to any other" : `and ${percent(bestP)} to ${quoted(best ?? "")}`;
     part("word").textContent = p === undefined || !asked ? "" :
-      `Word ${slider.value}, ${quoted(text)}: the right engine gives it ${percent(p)}, ${others}.`;
+      `Word ${slider.value}, ${quoted(text)}: the published engine gives it ${percent(p)}, ${others}.`;
     slider.setAttribute("aria-valuetext", part("word").textContent);
     const alone = document.querySelector('a[href*="/engines.html"]');  // in full screen it goes on from here
     if (alone && !isMine()) alone.hash = [s, at(broken), slider.value - 1];
@@ -95,21 +95,19 @@ for (const piece of document.querySelectorAll("[data-script='engines.js']:not([d
   piece.addEventListener("set", ({detail}) => set(detail));  // by a link in a sentence
 
   // -- A game: which of three is as published? --
-  const ORDERS = [[1, 2, 0], [0, 1, 2], [2, 0, 1], [1, 0, 2]];  // for each sentence
+  const ORDERS = [[1, 2, 0], [0, 1, 2], [2, 0, 1], [0, 2, 1]];  // for each sentence
   const three = engines.flatMap((_, e) => e === 0 || settings[e].rope_freq_base ? [e] : []);
   const drawGame = () => {
-    part("game").hidden = isMine();
+    const textOf = e => readable(texts[at(sentence)][e].map(([word]) => word).join(""));
     part("answer").textContent = "";
-    if (isMine()) return;
+    if (part("game").hidden = isMine() || new Set(three.map(textOf)).size < 3) return;  // two have written the same
     const order = ORDERS[at(sentence) % ORDERS.length].map(i => three[i]);
     const [names, right] = ["ABC", "ABC"[order.indexOf(0)]];
-    const textOf = e => readable(texts[at(sentence)][e].map(([word]) => word).join(""));
     part("three").replaceChildren(...order.map((e, i) => {
       const textContent = `${names[i]}: …${textOf(e)} …`;
       const button = Object.assign(document.createElement("button"), {type: "button", textContent});
       const others = order.flatMap((e, i) => e ? [`${names[i]} has ${engines[e]}`] : []).join(", ");
-      const answer = textOf(e) === textOf(0) ? "Yes" : "No";  // two may have written the same
-      button.onclick = () => part("answer").textContent = `${answer}: ${right} is as published; ${others}.`;
+      button.onclick = () => part("answer").textContent = `${e ? "No" : "Yes"}: ${right} is as published; ${others}.`;
       return button;
     }));
   };

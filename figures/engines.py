@@ -31,8 +31,8 @@ ENGINES = {  # on its button: what llama.cpp is told; `half_split` is engine.mjs
 WORDS = 20  # that each writes
 BORDERS = (10, 1, 0.1)  # %, between the colours
 ALT = (
-    "A model continues a sentence twice, as it was published and with a rotation that is broken. Words that the right "
-    "engine finds unlikely are coloured."
+    "A model continues a sentence twice, as it was published and with a rotation that is broken. Words that the "
+    "published engine finds unlikely are coloured."
 )
 STYLE = """
 .rope-engines [hidden]{display:none}
@@ -52,13 +52,16 @@ background:transparent;color:inherit;font:inherit}
 .rope-engines :is(.re-write,.re-three button){min-height:2.2em;cursor:pointer}
 .re-three{display:grid;gap:.4rem}.rope-engines .re-three button{text-align:left}
 .rope-engines :is(textarea,.re-write,.re-three button):focus-visible{outline:3px solid var(--rb-k);outline-offset:2px}
-.rope-engines details{margin:.6rem 0}@media print{.rope-engines details{display:none}}
+.rope-engines details{margin:.6rem 0}
+.rope-engines:has(.re-game[open]) :is(.rp-views>div,.rp-said,.re-word,.re-key){visibility:hidden}
+@media print{.rope-engines details{display:none}}
 @media (max-width:600px){.rope-engines .rp-views{grid-template-columns:1fr;gap:.1rem}
 .rope-engines .rp-controls{position:static;padding:0}}
 """
 KEY = (
-    '<p class="re-key">Unlikely words, by what the right engine gives them: <span class="re-1">1 to 10 %</span> '
-    '<span class="re-2">0.1 to 1 %</span> <span class="re-3">less</span></p>'
+    '<p class="re-key">Unlikely words, by what the published engine gives them: <span class="re-1">1 to 10 %</span> '
+    '<span class="re-2">0.1 to 1 %</span> <span class="re-3">less</span>. '
+    "A text that goes in circles it expects, too.</p>"
 )
 
 
@@ -143,7 +146,7 @@ def words(rows: list[list], *, coloured: bool = False) -> str:
 def summary(rows: list[list]) -> str:
     """What one sees in colours, in numbers."""
     same, rare = sum(text == best for text, _, best, _ in rows), sum(p < BORDERS[0] for _, p, *_ in rows)
-    return f"Word by word the right engine agrees with {same} of {len(rows)}, and finds {rare} unlikely."
+    return f"The published engine agrees at {same} of {len(rows)} places, and finds {rare} words unlikely."
 
 
 def choices(name: str, labels: list[str], *, yours: bool = False) -> str:

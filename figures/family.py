@@ -204,6 +204,10 @@ def explore_family() -> Piece:
         states[i, equal] = {f"level{part}": {"d": squares[part] or "M0 0"} for part in range(levels)}
         states[i, equal]["name"] = {"text": name}
         verdict = "equal along each diagonal: only the distance counts" if flat else "not equal along the diagonals"
+        if spread < 1e-9:
+            verdict = "all equal: not even the distance counts"
+        elif not equal:
+            verdict = "mixed with what the words are; one word repeated shows whether only the distance counts"
         states[i, equal]["verdict"] = {"text": verdict}
     squares = "".join(
         f'<path stroke="{SCORE_INK}" stroke-opacity="{part / (levels - 1):.2f}" data-part="level{part}"></path>'

@@ -8,6 +8,7 @@ shows.
 
 import html
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise, product
@@ -111,7 +112,8 @@ class Piece:
             places if the words share the width of the first drawing; that moves the first slider.
         sliders: for each its label, the names of its steps, and the step at the start.
         states: for each combination of steps, the parts and their attributes. The attribute "chain" is a chain of
-            arrows, from `packed_chain`. The page gets each value once for the sliders that it depends on.
+            arrows, from `packed_chain`, and "bars" are bars, from `packed_bars`. The page gets each value once for the
+            sliders that it depends on.
         buttons: which of the sliders are rows of buttons.
         few: of the first row of buttons so many can be seen at first, and the others when one asks for more.
         play: which slider a button Play moves.
@@ -155,8 +157,9 @@ class Piece:
         for part, changes in self.states[tuple(start for *_, start in self.sliders)].items():
             changes = dict(changes)
             text = html.escape(str(changes.pop("text", "")))
-            if "chain" in changes:
-                changes["d"] = chain(changes.pop("chain"))
+            for packed, unpacked in (("chain", chain), ("bars", bars)):
+                if packed in changes:
+                    changes["d"] = unpacked(changes.pop(packed))
             attributes = "".join(f' {name}="{html.escape(str(value))}"' for name, value in changes.items())
             markup = markup.replace(f'data-part="{part}">', f'data-part="{part}"{attributes}>{text}')
         return markup
@@ -274,3 +277,13 @@ def chain(packed: str) -> str:
         d += f"l{8 * x} {8 * y}l{-2 * x - y} {x - 2 * y}l{2 * x + y} {2 * y - x}"
         d += f"l{y - 2 * x} {-x - 2 * y}l{2 * x - y} {x + 2 * y}"
     return d
+
+
+def packed_bars(heights: Iterable[float]) -> str:
+    """Bars of width 1 side by side, from 0 upwards: a character each, whole numbers from 0 to 32 for 0 to 1."""
+    return "".join(chr(94 + round(32 * min(max(height, 0), 1))) for height in heights)
+
+
+def bars(packed: str) -> str:
+    """The d attribute of packed bars: as the script unpacks it."""
+    return "M0 0" + "".join(f"V{94 - ord(one)}h1" for one in packed) + "V0Z"

@@ -158,8 +158,8 @@ def explore_linear() -> Piece:
                 state[f"{form}-{sign}"] = {"d": "".join(bars) or "M0 0"}
             state[f"{form}-sum"] = {"text": minus(f"{weights[m].sum():.2f}")}
             state[f"{form}-negative"] = {"text": sum(value < 0 for value in row)}
-            state[f"{form}-says"] = state[f"{form}-sum"]
             state[f"{form}-grip"] = {"d": f"M{14 + 9.4 * m:.1f} 0h0"}
+        state |= {"both-says": state["both-negative"], "numerator-says": state["numerator-sum"]}
         states[m,] = state
     svg = "".join(
         f'<g transform="translate(0 {106 * row})">'
@@ -172,15 +172,15 @@ def explore_linear() -> Piece:
         f'<path d="M6 0H314" stroke="currentColor"></path>{grip(0, part=f"{form}-grip")}</g></g>'
         for row, (form, name) in enumerate(FORMS.items())
     )
-    svg += label(312, 322, "dotted: an equal share; longer bars are cut", anchor="end")
+    svg += label(312, 322, "dotted: an equal share, 1/n; longer bars are cut", anchor="end")
     alt = (
         "The weights that one word gives to itself and to the words before it, as bars, in three forms; dotted: an "
         "equal share."
     )
     said = (
-        'At position <b data-part="m"></b> the weights of the <span data-part="seen"></span> words so far add up to '
-        '<b data-part="none-says"></b>; with numerator and denominator rotated to <b data-part="both-says"></b>; with '
-        'the numerator rotated to <b data-part="numerator-says"></b>.'
+        'Position <b data-part="m"></b>, <span data-part="seen"></span> words so far. With both rotated the weights '
+        'still add up to 1, but <b data-part="both-says"></b> are negative. With the numerator rotated they add up to '
+        '<b data-part="numerator-says"></b>: no longer a mean.'
     )
     sliders = (("position", tuple(map(str, range(length))), 22),)
     return Piece("linear", said, (View(alt, svg, (320, 328)),), sliders, states, play=0, pace=500)

@@ -141,7 +141,7 @@ def explore_longer() -> Piece:
         '“<span data-part="method"></span>” at <span data-part="factor"></span> × the trained length: '
         f'<b data-part="unseen"></b> of {DIM // 2} pairs come to angles never met (red).'
     )
-    sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} ×" for f in FACTORS), 3))
+    sliders = (("method", METHODS, 0), ("length of the text", tuple(f"{f} ×" for f in FACTORS), 3))
     return Piece("longer", said, views, sliders, states, buttons=(0,))
 
 
@@ -175,43 +175,44 @@ def bars(angles: Tensor, shown: Tensor | None = None) -> str:
     return "".join(f"M{24 + 17 * pair} {level(turns[pair])}h10" for pair in pairs)
 
 
-CLOCKS, RADIUS = (3, 6, 9), 38  # of 16 pairs: one that went round in training, and two that did not
+CLOCKS, RADIUS = (0, 3, 6, 9), 32  # of 16 pairs: two that went round in training, and two that did not
 
 
 def explore_hands() -> Piece:
-    """Three pairs as hands of clocks: the arc of the training, and the one of a longer text, by each method."""
+    """Four pairs as hands of clocks: the arc of the training, and the one of a longer text, by each method."""
     states = {
         (i, j): hands_state(method, factor)
         for (i, method), (j, factor) in product(enumerate(METHODS), enumerate(FACTORS))
     }
     trained = LENGTH * speeds("as trained", dim=DIM, length=LENGTH, factor=1)
     svg = "".join(
-        f'<g transform="translate({55 + 105 * place} 66)"><circle r="{RADIUS}" fill="none" stroke="currentColor" '
+        f'<g transform="translate({40 + 80 * place} 66)"><circle r="{RADIUS}" fill="none" stroke="currentColor" '
         'stroke-opacity=".3"></circle>'
-        f'<path d="{arc(RADIUS, trained[pair].item())}" fill="none" stroke="{QUERY_INK}" stroke-width="9"></path>'
-        f'<path class="rp-bend" fill="none" stroke="{SCORE_INK}" stroke-width="4" data-part="read{pair}"></path>'
+        f'<path d="{arc(RADIUS, trained[pair].item())}" fill="none" stroke="currentColor" '
+        'stroke-opacity=".45" stroke-width="9"></path>'
+        f'<path class="rp-bend" fill="none" stroke="{QUERY_INK}" stroke-width="4" data-part="read{pair}"></path>'
         f'<path class="rp-bend" fill="none" stroke="var(--rp-wrong)" stroke-width="4" data-part="unmet{pair}"></path>'
         + label(0, 60, f"pair {pair}", anchor="middle")
         + label(0, 76, part=f"turns{pair}", anchor="middle")
         + "</g>"
         for place, pair in enumerate(CLOCKS)
     )
-    svg += label(160, 14, "blue: met in training; inside: now, red: never met", anchor="middle")
+    svg += label(160, 14, "grey: met in training; now: blue, red if never met", anchor="middle")
     alt = (
-        "Three clocks. A thick blue arc is what the hand met in training, a thin one what it comes to in the longer "
+        "Four clocks. A thick grey arc is what the hand met in training, a thin one what it comes to in the longer "
         "text, red where it was never before."
     )
     said = (
-        '“<span data-part="method"></span>” at <span data-part="factor"></span> × the trained length: of these three '
-        'hands <b data-part="unseen"></b> come to angles never met. One word further turns pair 0 by '
-        '<b data-part="near"></b> rad.'
+        '“<span data-part="method"></span>” at <span data-part="factor"></span> × the trained length: of these four '
+        'hands <b data-part="unseen"></b> come to angles never met. From word to word pair 0 turns by '
+        '<b data-part="near"></b> rad; in training it was 1.'
     )
-    sliders = (("method", METHODS, 0), ("text longer by", tuple(f"{f} ×" for f in FACTORS), 3))
+    sliders = (("method", METHODS, 0), ("length of the text", tuple(f"{f} ×" for f in FACTORS), 3))
     return Piece("hands", said, (View(alt, svg, (320, 148)),), sliders, states, buttons=(0,))
 
 
 def hands_state(method: str, factor: int) -> State:
-    """How far each of the three hands comes, and how much of that was met in training."""
+    """How far each of these hands comes, and how much of that was met in training."""
     plain = speeds("as trained", dim=DIM, length=LENGTH, factor=1)
     scaled = speeds(method, dim=DIM, length=LENGTH, factor=factor)
     state: State = {"method": {"text": method}, "factor": {"text": factor}, "near": {"text": f"{scaled[0]:.2g}"}}
@@ -222,7 +223,8 @@ def hands_state(method: str, factor: int) -> State:
         unseen += beyond
         state[f"read{pair}"] = {"d": arc(RADIUS - 9, min(met, now) if beyond else now)}
         state[f"unmet{pair}"] = {"d": arc(RADIUS - 9, min(now, 2 * math.pi), begin=met) if beyond else "M0 0"}
-        state[f"turns{pair}"] = {"text": f"{now / (2 * math.pi):.2g} turns"}
+        turns = now / (2 * math.pi)
+        state[f"turns{pair}"] = {"text": f"{turns:.0f} turns" if turns >= 10 else f"{turns:.2g} turns"}
     return state | {"unseen": {"text": unseen}}
 
 
@@ -256,7 +258,7 @@ PROBE = (
     + line("score", SCORE_INK)
     + grip(1, part="grip")
     + label(30, 16, "score of one word with itself, further off")
-    + label(310, 216, "distance; shaded: trained, frame: read", anchor="end")
+    + label(310, 216, "distance; shaded: in training, framed: now", anchor="end")
 )
 
 

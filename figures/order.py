@@ -87,7 +87,7 @@ def draw_three_scores() -> Figure:
 def explore_order() -> Piece:
     """Three words to be dragged into any order; their outputs travel with them, and change if attention has a mask."""
     words, orders = ["I", "love", "you"], list(permutations(range(3)))
-    orders[1], orders[-1] = orders[-1], orders[1]  # it begins with the words turned round
+    orders.insert(1, orders.pop(orders.index((1, 0, 2))))  # it begins where one layer and two differ under a mask
     kinds = {"no mask": (False, 1), "causal, 1 layer": (True, 1), "causal, 2 layers": (True, 2)}
     vectors = torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
     states, at_first = {}, {}  # the latter for each kind of attention, with the words in their first order

@@ -19,6 +19,7 @@ for (const piece of document.querySelectorAll(".rope-piece:not([data-live], [dat
     }
     return d;
   };
+  const bars = text => `M0 0${text.replace(/./g, one => `V${94 - one.charCodeAt()}h1`)}V0Z`;
   let timer = 0, touched = false, grip = null;
   const tell = () => {
     if (timer || grip || !touched || heard.textContent === said.textContent) return;
@@ -32,6 +33,7 @@ for (const piece of document.querySelectorAll(".rope-piece:not([data-live], [dat
       columns.forEach(([part, attribute], i) => {
         if (attribute === "text") nodes[part].textContent = row[i];
         else if (attribute === "chain") nodes[part].setAttribute("d", chain(row[i]));
+        else if (attribute === "bars") nodes[part].setAttribute("d", bars(row[i]));
         else nodes[part].setAttribute(attribute, row[i]);
       });
     }
@@ -137,6 +139,9 @@ for (const piece of document.querySelectorAll(".rope-piece:not([data-live], [dat
     touched = true;
     if (timer) button.click();
     set(detail);
+  });
+  piece.addEventListener("click", ({target}) => {
+    if (target.dataset.set) set(target.dataset.set);
   });
   if (location.hash && location.pathname.endsWith(`/${name}.html`)) set(location.hash.slice(1));
 }

@@ -264,7 +264,7 @@ def explore_rotation() -> Piece:
         View(
             "Two arrows from the centre of a circle, query and key, with their earlier positions behind them and the "
             "angle between them.",
-            two_hands(),
+            two_hands() + label(4, 14, "q: “car”") + label(316, 14, "k: “red”", anchor="end"),
             (320, 270),
         ),
         View(
@@ -388,7 +388,7 @@ def explore_steps() -> Piece:
             for m, score in enumerate(scores, start=apart):
                 state[f"{name}{m}"] = {"style": f"--x:{44 + 42 * m};--y:{108 - 32 * score:.1f}"}
             low, high = (minus(f"{end:.2f}") for end in (min(scores), max(scores)))
-            said.append(f"{low} at every place" if low == high else f"{low} to {high}, depending on the place")
+            said.append(f"{low} at every place" if low == high else f"{low} to {high}, by the place")
         state |= {"near": {"text": said[0]}, "far": {"text": said[1]}}
         states[i, evenness] = state
     hands = "".join(
@@ -427,12 +427,9 @@ def explore_steps() -> Piece:
             (320, 200),
         ),
     )
-    said = (
-        '“red” one place before “car”: the score is <b data-part="near"></b>. Two places before: '
-        '<b data-part="far"></b>.'
-    )
+    said = '“red” 1 before “car”: score <b data-part="near"></b>; 2 before: <b data-part="far"></b>.'
     shares = tuple(f"{100 * evenness / EVENNESS:.0f}\xa0%" for evenness in range(EVENNESS + 1))
-    return Piece("steps", said, views, (("steps of the angle", ways, 0), ("made equal", shares, 0)), states,
+    return Piece("steps", said, views, (("steps", ways, 0), ("made equal", shares, 0)), states,
                  buttons=(0,), play=1, pace=500)  # fmt: skip
 
 

@@ -244,7 +244,11 @@ def explore_needles() -> Piece:
             "method": {"text": METHOD.get(method, method)}, "keys": {"text": many[keys]},
             "far": {"text": f"{found[0, -1]:.0f}%"}, "crowd": {"text": f"{found[-1, 0]:.0f}%"},
         }  # fmt: skip
-    svg = NEEDLE + label(186, 60, "letters back to the value", anchor="middle") + label(0, 78, "before it")
+    svg = (
+        NEEDLE
+        + label(186, 60, "letters back to the value (in training up to 128)", anchor="middle")
+        + label(0, 78, "before it")
+    )
     svg += "".join(label(92 + 47 * column, 78, str(back), anchor="middle") for column, back in enumerate(BACK))
     svg += "".join(label(52, 106 + 40 * row, str(before), anchor="end") for row, before in enumerate(BEFORE))
     for before, back in GRID:
@@ -261,7 +265,7 @@ def explore_needles() -> Piece:
     said = (
         '“<b data-part="method"></b>”, <span data-part="keys"></span>: with 20 letters before the value and 900 back '
         'to it, <b data-part="far"></b> are found; with 900 before and 60 back, <b data-part="crowd"></b>. A guess '
-        "finds 12.5 %."
+        "finds 12.5 %."
     )
-    sliders = (("method", methods, methods.index("cropped")), ("keys", ("one", "four"), 1))
+    sliders = (("method", methods, 0), ("keys", ("one", "four"), 1))
     return Piece("needles", said, (View(alt, svg, (320, 288)),), sliders, states, buttons=(0, 1), few=len(first))

@@ -180,7 +180,7 @@ export class Writer {
         right.write(given, count, keep(mine.right, whole), wanted),
         wrong.write(given, count, keep(mine.wrong, ({ text }) => [text]), wanted),
       ]);
-      this.say("The right engine reads what the other has written.");
+      this.say("The published engine reads what the other has written.");
       await right.judge(given, words, keep(mine.wrong, whole), wanted);
       const seconds = ((performance.now() - begin) / 1000).toFixed(0);
       this.say(wanted() ? `${seen} words were written and read in ${seconds} s.` : "Stopped.");
