@@ -6,12 +6,14 @@ import re
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput, visit_HideCellInput
 from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 
 from _ext import in_page
 from _ext.statements import HEAD
 
 BEFORE = "<summary>Before you start"  # the fold at the head of a chapter
+CHECK = re.compile(r"\bassert|\b(proved|refuted)\(")
 
 
 def fold_together(app: Sphinx, doctree: nodes.document) -> None:
@@ -65,6 +67,37 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
             cell += [nodes.raw("", begin, format="html"), code, nodes.raw("", "</details>", format="html")]
 
 
+class JoinRuns(SphinxPostTransform):
+    """Folds of code with nothing between them become one, that of the last, which alone may show something."""
+
+    default_priority = 200  # when hidden cells have their folds
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        runs = []
+        for cell in list(self.document.findall(is_folded)):
+            if runs and runs[-1][-1] is cell.previous_sibling() and len(runs[-1][-1]) == 1:
+                runs[-1].append(cell)
+            else:
+                runs.append([cell])
+        for *above, last in (run for run in runs if len(run) > 1):
+            fold = last[0]
+            for cell in above:
+                cell.parent.remove(cell)
+                cell[:] = cell[0][:]
+            fold[:0] = above
+            sources = [block.astext().strip() for block in fold.findall(nodes.literal_block)]
+            what = "checks" if len(last) == 1 and all(map(CHECK.search, sources)) else "cells"
+            lines = sum(len(source.splitlines()) for source in sources)
+            fold["prompt_show"] = f"Show the code of {len(sources)} {what} ({lines} lines)"
+
+
+def is_folded(node: nodes.Node) -> bool:
+    """Whether it is a cell whose code, which is no setup, stands in a fold of its own."""
+    fold = node[0] if isinstance(node, nodes.container) and node.children else None
+    return isinstance(fold, HideCodeCellNode) and fold["prompt_show"].startswith("Show the code")
+
+
 def is_setup(source: str) -> bool:
     """Whether a cell prepares the notebook: most of its statements, or its first lines, are for that."""
     kinds = [isinstance(statement, ast.Import | ast.ImportFrom) for statement in in_page.statements(source)]
@@ -91,3 +124,4 @@ def setup(app: Sphinx) -> None:
     app.connect("doctree-read", fold_together)
     app.connect("doctree-read", name_solutions, priority=900)  # when statements are read, and cells in their folds
     app.connect("doctree-read", name_cells, priority=900)
+    app.add_post_transform(JoinRuns)

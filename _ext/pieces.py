@@ -29,7 +29,7 @@ PIECE_PAGE = """<!doctype html>
   if (/light|dark/.test(localStorage.mode)) document.documentElement.dataset.theme = localStorage.mode; }} catch {{}}
 </script>
 </head>
-<body><main><h1 class="name">{title}: {name}</h1>{piece}</main><a class="back" href="../{page}.html">{title}</a>
+<body><main{wide}><h1>{question}</h1>{piece}</main><a class="back" href="../{page}.html">{title}</a>
 <script src="../_static/{script}"></script>
 <script>const first = document.querySelector(".rope-piece :is(input[type=range], input:checked)");
 if (matchMedia("(pointer: fine)").matches) first?.focus({{ preventScroll: true }});</script>
@@ -90,7 +90,24 @@ class LinkPiecesAlone(SphinxPostTransform):
                 link = f'<p style="{RIGHT}"><a href="{root}pieces/{match[1]}.html">Full screen</a></p>'
                 raw.parent.insert(raw.parent.index(raw) + 1, nodes.raw("", link, format="html"))
                 self.env.metadata[self.env.docname].setdefault("pieces", {})[match[1]] = piece
+                self.env.metadata[self.env.docname].setdefault("asked", {})[match[1]] = question_above(raw)
                 self.env.metadata[self.env.docname].setdefault("scripts", []).append(script_of(piece))
+
+
+def question_above(piece: nodes.raw) -> str:
+    """What a piece answers: the question below the heading of its section, else that heading."""
+    section = piece.parent
+    while not isinstance(section, nodes.section):
+        section = section.parent
+    heading, below = section[:2]
+    bold = below.next_node(nodes.strong) if isinstance(below, nodes.paragraph) else None
+    return (bold if bold and bold.astext().endswith("?") else heading).astext()
+
+
+def is_wide(piece: str) -> bool:
+    """Whether its one drawing is so wide that its sentence and controls have more room below it than beside it."""
+    sizes = re.findall(r'<svg viewBox="0 0 (\d+) (\d+)"', piece)
+    return len(sizes) == 1 and int(sizes[0][0]) > 1.55 * int(sizes[0][1])
 
 
 # -- Links that set a piece --------------------------------------------------------------------------------------------
@@ -152,7 +169,13 @@ def write_pieces(app: Sphinx, exception: Exception | None) -> None:
     for name, (page, piece) in pages.items():
         title = html.escape(app.env.titles[page].astext())
         text = PIECE_PAGE.format(
-            title=title, name=name.replace("-", " "), piece=piece, page=page, script=script_of(piece)
+            title=title,
+            name=name.replace("-", " "),
+            question=html.escape(app.env.metadata[page]["asked"][name]),
+            wide=' class="wide"' if is_wide(piece) else "",
+            piece=piece,
+            page=page,
+            script=script_of(piece),
         )
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     shutil.copyfile(FIRST / "shared.png", Path(app.outdir) / "_static" / "shared.png")

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent
 PARTS = (
     "head", "styles", "statements", "formulas", "drawings", "pieces", "folds",
     "predict", "live", "engine", "languages", "bibliography", "search", "reference", "travelling", "tables", "wall",
+    "line_ends",
 )  # fmt: skip
 
 

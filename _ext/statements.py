@@ -23,6 +23,7 @@ MARKS = {
     "Measured.": "measured",
     "Cited.": "cited",
 }
+SIGNS = {"by-hand": "H", "by-hand-and-cells": "H C", "by-cells": "C", "measured": "M", "cited": "L"}
 SUMMARIES = {"In this chapter.": "rb-before", "In three sentences.": "rb-three"}
 INDEXED = ("Theorem", "Corollary", "Lemma", "Proposition")
 ONE = {kind: kind for kind in (*INDEXED, "Exercise")}
@@ -164,12 +165,22 @@ class LinkStatements(SphinxPostTransform):
                 text.parent.replace(text, [*parts, nodes.Text(text[done:])])
 
 
+def sign(mark: str) -> nodes.inline:
+    """A mark in a narrow column: a letter for each way; on a phone, where each row is a card, its words."""
+    words, kind = mark.removesuffix("."), MARKS[mark]
+    letters = nodes.abbreviation("", SIGNS[kind], explanation=words)
+    return nodes.inline("", "", letters, nodes.inline("", words), classes=["rb-mark", f"rb-mark-{kind}", "rb-sign"])
+
+
 def mark_role(name, rawtext, text, lineno, inliner, options=None, content=None):
-    """{rb-mark}`Proved by cells.`: the badge itself, for a page that explains it."""
-    return ([badge(text)], []) if text in MARKS else ([], [inliner.reporter.error(f"{text} is no mark", line=lineno)])
+    """{rb-mark}`Proved by cells.`: the badge itself, for a page that explains it; {rb-sign}`Proved by cells.`: C."""
+    if text not in MARKS:
+        return [], [inliner.reporter.error(f"{text} is no mark", line=lineno)]
+    return [badge(text) if name == "rb-mark" else sign(text)], []
 
 
 def setup(app: Sphinx) -> None:
     app.add_role("rb-mark", mark_role)
+    app.add_role("rb-sign", mark_role)
     app.add_post_transform(LinkStatements)
     app.connect("doctree-read", mark_quotes)

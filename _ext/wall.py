@@ -12,6 +12,7 @@ from sphinx.errors import ExtensionError
 
 from _ext import questions
 from _ext.formulas import with_formulas
+from _ext.line_ends import unbroken
 from _ext.pieces import script_of
 from _ext.statements import full_title
 
@@ -72,7 +73,7 @@ def write_wall(app: Sphinx, doctree: nodes.document, page: str) -> None:
         vote="".join(votes[:1]),
         votes="".join(votes[1:]),
     )
-    (folder / f"{Path(page).name}.html").write_text(text, encoding="utf-8")
+    (folder / f"{Path(page).name}.html").write_text(unbroken(text), encoding="utf-8")
 
 
 def depend_on_votes(app: Sphinx, doctree: nodes.document) -> None:

@@ -2,8 +2,9 @@
 
     python -m tools.lists
 
-A page says where a number goes, <span data-count="exercises">47</span>; chapters/theorems.md ends with the table of
-the index, and chapters/reference.md has the table of tools/agreement. A test sees that all of it is up to date.
+A page says where a number goes, <span data-count="exercises">47</span>; chapters/theorems.md has the table of the marks
+and ends with that of the index; chapters/reference.md has the table of tools/agreement. A test sees that all of it is
+up to date.
 """
 
 import json
@@ -21,11 +22,19 @@ CHAPTERS = ROOT / "chapters"
 HEAD = re.compile(
     rf"^> \*\*({'|'.join(ONE)}) (\d+\.\d+)(?: \((.+?)\))?\.\*\* *(?:\*({'|'.join(MARKS)})\*)?", re.MULTILINE
 )
+MEANINGS = {
+    "Proved by hand.": "The text has the full proof.",
+    "Proved by hand and by cells.": "The text has the full proof, and a cell checks a step of it or special cases.",
+    "Proved by cells.": "Cells cover the whole statement.",
+    "Measured.": "A cell prints the numbers and compares them with the text.",
+    "Cited.": "The proof is in another work, and a link leads there.",
+}
 INDEX, AGREED, TEACH = "theorems.md", "reference.md", "teach_it.md"
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|^#+ .*?$", re.MULTILINE | re.DOTALL)
 MATH = re.compile(r"\$\$?(.*?)\$\$?", re.DOTALL)
 END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?](?=\s|$)")
 TABLE = re.compile(r"(<!-- agreement -->).*(<!-- end of agreement -->)", re.DOTALL)
+LEGEND = re.compile(r"(?:^\| Mark .*\n)(?:^\|.*\n)+", re.MULTILINE)
 WALLS = re.compile(r"(?:^\* <a href=\"\.\./wall/.*\n)+", re.MULTILINE)
 COUNT = re.compile(r'(<span data-count="([\w-]+)">).*?</span>')
 
@@ -99,6 +108,16 @@ def pages() -> list[Page]:
     return found
 
 
+def legend(numbers: dict[str, int]) -> str:
+    """The table of the marks that the book has: sign, meaning, how many."""
+    rows = (
+        f'| {{rb-sign}}`{mark}` {{rb-mark}}`{mark}` | {MEANINGS[mark]} | <span data-count="{word}"></span> |\n'
+        for mark, word in MARKS.items()
+        if numbers[word]
+    )
+    return "| Mark | Meaning | How many |\n|---|---|---|\n" + "".join(rows)
+
+
 def theorems(book: list[Page]) -> str:
     """The table of all statements but exercises: number, first sentence, mark, and the other pages that name it."""
     named = {
@@ -116,7 +135,7 @@ def theorems(book: list[Page]) -> str:
             cells = (
                 f"[{one.kind} {one.number}]({page.file}#{anchor})",
                 f"{name}{one.sentence}",
-                f"{{rb-mark}}`{one.mark}`",
+                f"{{rb-sign}}`{one.mark}`",
             )
             table += f"| {' | '.join([*cells, '; '.join(users)])} |\n"
     return table
@@ -184,6 +203,7 @@ def files() -> dict[Path, str]:
     for path in sorted(CHAPTERS.glob("*.md")):
         text = made.get(path, path.read_text(encoding="utf-8"))
         if path.name == INDEX:
+            text = LEGEND.sub(legend(numbers), text)
             text = text.partition("\n| Number |")[0].rstrip("\n") + f"\n\n{theorems(book)}"
         if path.name == AGREED:
             text = TABLE.sub(rf"\1\n\n{agreement.table()}\n\2", text)

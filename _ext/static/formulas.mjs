@@ -8,6 +8,7 @@ export function mathml(temml, tex, display) {
   const options = { displayMode: display, throwOnError: true, trust: true, macros: { ...MACROS } };
   const math = temml.__renderToMathMLTree(tex.replace(/^\s*\\displaystyle/, ""), options);
   colour(math);
+  settle(math);
   const groups = breakable(inner(math));
   if (groups.flat().length === 1) return tight(math.toMarkup());
   // Several formulas in a line, as WebKit breaks none inside.
@@ -39,6 +40,16 @@ function colour(node, parent) {
   const isSum = letter === "S" && parent.type.startsWith("msub") && children(parent)[0] === node; // the partial sums S_j
   if (COLOURS[letter] && !isSum) node.classes.push(COLOURS[letter]);
   children(node).forEach((child) => colour(child, node));
+}
+
+// sympy writes \left( \right) around everything. WebKit raises what it may stretch: brackets do so around what is tall only.
+const TALL = /^(mfrac|mtable|msqrt|mroot|m?under|mover|munderover)$/;
+const tall = (node) => TALL.test(node.type) || children(node).some(tall);
+function settle(node) {
+  const parts = children(node);
+  if (!parts.some(tall))
+    for (const { attributes } of parts) if (attributes?.fence && attributes.stretchy) attributes.stretchy = "false";
+  parts.forEach(settle);
 }
 
 // About how many characters a formula is wide.

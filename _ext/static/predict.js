@@ -4,14 +4,14 @@
   const box = document.querySelector(".rb-predict input");
   const show = (node) => node?.closest(".tag_predict")?.classList.add("rb-shown");
 
-  // The class is on the root, as `:has(:checked)` would have the style of all looked at again with each formula.
+  // On the root: for `:has(:checked)` each formula would have the style of all looked at again.
   function turn(on) {
     box.checked = on;
     document.documentElement.classList.toggle("rb-predicting", on);
     for (const cell of document.querySelectorAll(".rb-shown")) cell.classList.remove("rb-shown");
   }
 
-  // A browser may forbid a page to remember; then the switch is for this page alone.
+  // Where a page may not remember, the switch is for it alone.
   let memory = {};
   try { memory = localStorage; } catch {}
   const remembered = () => memory.predict === "on";

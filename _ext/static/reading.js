@@ -1,9 +1,7 @@
-// What depends on the screen or the paper: areas that scroll can be reached by keyboard and fade out where there is more,
-// a printed page is light. And what one copies of a formula is its TeX.
+// Areas that scroll can be reached by keyboard and fade out where there is more, a printed page is light, and what one
+// copies of a formula is its TeX.
 (() => {
   "use strict";
-  const AREAS = "main :is(pre, .output, div.math, .pst-scrollable-table-container, .rope-piece > div)";
-
   function look(area) {
     const [left, right] = [area.scrollLeft > 1, area.scrollLeft + area.clientWidth < area.scrollWidth - 1];
     area.classList.toggle("rb-more-left", left);
@@ -12,8 +10,7 @@
     else if (area.tabIndex === 0) area.removeAttribute("tabindex");
   }
 
-  // The theme looks at all of them at once, which lays out the whole page while a phone waits: a quarter of a second. It
-  // finds none of them here.
+  // The theme would look at all of them at once, and a phone lay out the whole page: it finds none.
   const all = document.querySelectorAll;
   document.querySelectorAll = (asked) => all.call(document, asked.startsWith("pre, .nboutput") ? ":not(*)" : asked);
 
@@ -22,7 +19,8 @@
   const near = new IntersectionObserver((changes) => {
     for (const { target, isIntersecting } of changes) sizes[isIntersecting ? "observe" : "unobserve"](target);
   }, { rootMargin: "25%" });
-  const areas = [...document.querySelectorAll(AREAS)];
+  const areas = document.querySelectorAll(
+    "main :is(pre, .output, div.math, .pst-scrollable-table-container, .rope-piece > div)");
   for (const area of areas) {
     near.observe(area);
     area.onscroll = () => look(area);
@@ -34,18 +32,19 @@
   };
   addEventListener("keydown", byKeyboard);
 
-  // A link to an anchor needs the real heights of all sections above it, so everything is laid out first.
-  const place = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  // A link to an anchor needs the real heights of all sections above it.
+  const { classList, dataset: page } = document.documentElement;
+  const target = ({ hash }) => document.getElementById(decodeURIComponent(hash.slice(1)));
   function arrive() {
-    if (!place()) return;
-    document.documentElement.classList.add("rb-laid-out");
-    place().scrollIntoView();
+    if (!target(location)) return;
+    classList.add("rb-laid-out");
+    target(location).scrollIntoView();
   }
   arrive();
   addEventListener("hashchange", arrive);
 
-  // A reload comes back to the section in the middle of the screen, and so does a phone that had put the page away: how
-  // far down that is changes with the sections that are laid out.
+  // A reload, also of a phone that had put the page away, comes back to the section in the middle of the screen: how
+  // far down that is changes.
   const name = `place ${location.pathname}`;
   let stored = {};
   try { stored = sessionStorage; } catch {} // some readers forbid it
@@ -53,30 +52,32 @@
   addEventListener("visibilitychange", () => {
     const middle = document.elementsFromPoint(innerWidth / 2, innerHeight / 2);
     const at = sections.findLastIndex((one) => middle.includes(one));
-    stored[name] = at < 0 ? "" : [at, sections[at].getBoundingClientRect().top];
+    stored[name] = [at, sections[at]?.getBoundingClientRect().top];
   });
   const [at, top] = (stored[name] ?? "").split(",");
   const returns = performance.getEntriesByType("navigation")[0]?.type !== "navigate" && sections[at];
   history.scrollRestoration = returns ? "manual" : "auto";
   if (returns) {
-    document.documentElement.classList.add("rb-laid-out");
+    classList.add("rb-laid-out");
     scrollBy(0, returns.getBoundingClientRect().top - top);
   }
 
-  // The contents show the last section that begins in the upper quarter. The theme looks at headings that come into
-  // sight, and so is wrong on the way up; a moment later it has done its work of a frame.
+  // The contents show the last section that begins in the upper quarter, and scroll to it. The theme, a moment earlier,
+  // looks at headings that come into sight, and so is wrong on the way up.
   const links = [...document.querySelectorAll(".page-toc a[href^='#']")];
-  const headings = links.map(({ hash }) => document.getElementById(decodeURIComponent(hash.slice(1))));
   function show() {
-    const here = links[headings.findLastIndex((one) => one?.getBoundingClientRect().top < innerHeight / 4)];
-    for (const one of document.querySelectorAll(".page-toc :is(a, li)"))
-      one.classList.toggle("active", one === here || (one.matches("li") && one.contains(here ?? null)));
-    for (const link of links) link.ariaCurrent = link === here ? "true" : null;
+    const here = links.findLast((link) => target(link)?.getBoundingClientRect().top < innerHeight / 4);
+    for (const one of document.querySelectorAll(".page-toc :is(a, li)")) {
+      one.classList.toggle("active", one.contains(here));
+      one.ariaCurrent = one === here ? "true" : null;
+    }
+    if (!here) return;
+    const list = here.closest(".bd-sidebar-secondary");
+    const [at, of] = [here, list].map((one) => one.getBoundingClientRect());
+    list.scrollTop += Math.min(0, at.top - of.top - 50) + Math.max(0, at.bottom - of.bottom + 20);
   }
-  if (links.length) addEventListener("scroll", () => requestAnimationFrame(() => setTimeout(show, 50)), { passive: true });
+  addEventListener("scroll", () => requestAnimationFrame(() => setTimeout(show, 50)), { passive: true });
 
-  // On paper the page is light.
-  const page = document.documentElement.dataset;
   addEventListener("beforeprint", () => { [page.screen, page.theme] = [page.theme, "light"]; });
   addEventListener("afterprint", () => { page.theme = page.screen; });
 

@@ -1,5 +1,5 @@
-// A link in a sentence sets the piece of the page. If that is out of sight, it comes to the sentence, and goes home when
-// its home is in sight again.
+// A link in a sentence sets the piece of the page, which comes to the sentence if it is out of sight, and goes home when
+// its home is seen.
 (() => {
   "use strict";
   const homes = new Map();
@@ -24,8 +24,9 @@
     const home = Object.assign(document.createElement("div"), { hidden: true });
     cell.before(home);
     new IntersectionObserver(([{ isIntersecting }]) => {
-      if (isIntersecting) home.after(cell);
-      if (isIntersecting) home.hidden = true;
+      if (!isIntersecting) return;
+      home.after(cell);
+      home.hidden = true;
     }).observe(home);
     return home;
   }

@@ -1,4 +1,4 @@
-// The first click on a button of a cell brings live.js, which gives each of these buttons its work, and then counts.
+// The first click on a button of a cell brings live.js, which gives all of them their work, and then counts.
 (() => {
   "use strict";
   const src = document.currentScript.src.replace(/try\.js.*/, "live.js");

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from _ext.statements import MARKS, SIGNS
 from tests.conftest import ROOT
 from tools import lists, source_map
 
@@ -167,5 +168,12 @@ def test_the_index_says_who_uses_a_statement():
     one = page("> **Theorem 1.1 (a name).** *Proved by hand.* It holds.\n\n> **Exercise 1.1 (★, 5 minutes).** Why?")
     two = page("By Theorems 1.1 and 1.2.", number="2")._replace(file="two.md")
     assert lists.theorems([one, two]).splitlines()[2:] == [
-        "| [Theorem 1.1](one.ipynb#theorem-1-1) | **A name.** It holds. | {rb-mark}`Proved by hand.` | [2](two.md) |"
+        "| [Theorem 1.1](one.ipynb#theorem-1-1) | **A name.** It holds. | {rb-sign}`Proved by hand.` | [2](two.md) |"
     ]
+
+
+def test_the_index_explains_the_marks_that_the_book_has():
+    rows = lists.legend(dict.fromkeys(MARKS.values(), 0) | {"by-hand": 8, "cited": 1}).splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == ["Proved by hand.", "Cited."]
+    assert lists.MEANINGS.keys() == MARKS.keys() == {mark for mark in MARKS if SIGNS[MARKS[mark]]}
+    assert len(set(SIGNS.values())) == len(SIGNS)

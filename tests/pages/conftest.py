@@ -191,20 +191,21 @@ class Live:
     def __init__(self, page, source):
         self.page = page
         number = page.evaluate(
-            "source => [...document.querySelectorAll('div.cell')].findIndex(cell => "
-            "cell.querySelector('.cell_input pre')?.textContent.includes(source))",
+            "source => [...document.querySelectorAll('div.cell_input')].findIndex(code => "
+            "code.querySelector('pre')?.textContent.includes(source))",
             source,
         )
-        self.cell = page.locator("div.cell").nth(number)
+        self.input = page.locator("div.cell_input").nth(number)
+        self.cell = self.input.locator("xpath=ancestor::div[contains(@class, 'cell ')][1]")
         self.cell.evaluate(
             """cell => document.querySelectorAll('details').forEach(fold => {
                 if (fold.contains(cell) || cell.contains(fold)) fold.open = true;
             })"""
         )
-        self.code, self.status = self.cell.locator("textarea"), self.cell.locator(".rb-status")
+        self.code, self.status = self.input.locator("textarea"), self.input.locator(".rb-status")
 
     def click(self, name):
-        self.cell.get_by_role("button", name=name, exact=True).click()
+        self.input.get_by_role("button", name=name, exact=True).click()
 
     def result(self, seconds=180):
         """The words of the run, once it ended."""

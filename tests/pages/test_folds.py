@@ -62,6 +62,53 @@ def test_other_hidden_cells_keep_their_own_fold(cells, tmp_path):
     assert "check" in own
 
 
+HIDDEN_CODE = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
+
+
+def run_of_cells(*cells):
+    """Hidden cells behind each other, (source, whether it prints), as one notebook."""
+    made = nbformat.reads(notebook_of("# One", *((source, HIDDEN_CODE) for source, _ in cells), "After."), as_version=4)
+    for cell, (_, prints) in zip(made.cells[1:], cells, strict=False):
+        cell.outputs = cell.outputs if prints else []
+    return nbformat.writes(made)
+
+
+@pytest.mark.parametrize(
+    ("cells", "folds"),
+    [
+        ([("assert a", 0), ("b\nassert c", 0), ("proved(d)", 0)], ["Show the code of 3 checks (4 lines)"]),
+        ([("assert a", 0), ("b", 0)], ["Show the code of 2 cells (2 lines)"]),
+        ([("assert a", 0), ("assert b", 1)], ["Show the code of 2 cells (2 lines)"]),
+        ([("a", 1), ("b", 1)], ["Show the code (1 line)", "Show the code (1 line)"]),
+        ([("import a", 0), ("b", 0), ("c", 0)], ["Setup (1 line)", "Show the code of 2 cells (2 lines)"]),
+    ],
+)
+def test_folds_with_nothing_between_are_one(cells, folds, tmp_path):
+    """What the last one prints stands below it."""
+    page = Book(tmp_path / "book", {"one.ipynb": run_of_cells(*cells)})["one"]
+    assert re.findall(r'class="collapsed[^>]*>(.*?)</p>', page) == folds
+    assert page.count("<details") == page.count("</details>") == len(folds)
+    assert page.count('<div class="cell ') == page.count('<div class="cell_input') == len(cells)
+    if cells[-1][1]:
+        assert page.rindex("</details>") < page.rindex("printed")
+
+
+def test_a_cell_in_a_common_fold_can_be_tried_and_printed(browser):
+    """Each keeps its own controls, and on paper all of them are there."""
+    with Visit(browser, "chapters/06_rope_in_code.html") as visit:
+        fold = visit.page.locator("details.hide:has(> div.cell):has(.rb-live)").first
+        tried = fold.locator(".rb-try").first
+        assert not tried.is_visible()
+        fold.locator("summary").click()
+        tried.click()
+        fold.get_by_text("A page from disk may not load Python").first.wait_for()
+        assert fold.locator(".rb-status").count() == 1
+        visit.page.emulate_media(media="print")
+        closed = visit.page.locator("details.hide:not([open]):has(> div.cell) pre")
+        assert closed.count() > 3
+        assert all(one.is_visible() for one in closed.all())
+
+
 def test_a_solution_opens_without_a_script(browser):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

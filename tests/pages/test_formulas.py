@@ -71,6 +71,23 @@ def test_a_sign_at_the_begin_stands_close_to_its_number(tex):
     assert 'form="infix"' not in formulas.mathml(tex)
 
 
+@pytest.mark.parametrize(
+    ("tex", "stretched"),
+    [
+        (r"\varphi{\left(m \right)} = m \theta", 0),
+        (r"e^{i \left(\theta + 2 \pi\right)}", 0),
+        (r"\left[x^{2}\right]", 0),
+        (r"\sin{\left(\frac{m}{2} \right)}", 2),
+        (r"\left(\frac{1}{\left(x\right)}\right)", 2),
+        (r"\left[\begin{matrix}1\\2\end{matrix}\right]", 2),
+        ("(x)", 0),
+    ],
+)
+def test_brackets_stretch_around_what_is_tall_only(tex, stretched):
+    """WebKit raises each that may stretch."""
+    assert formulas.mathml(tex, display=True).count('stretchy="true"') == stretched
+
+
 def test_what_is_displayed_is_so_with_and_without_the_command():
     assert formulas.mathml(r"\displaystyle \sum_i x", display=True) == formulas.mathml(r"\sum_i x", display=True)
     assert "munder" in formulas.mathml(r"\sum_i x", display=True)

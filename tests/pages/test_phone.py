@@ -83,6 +83,22 @@ def test_on_a_phone_the_rows_of_a_table_of_words_are_cards(phone):
         assert row.locator("xpath=..").locator("td").first.inner_text() == "1"
 
 
+def test_a_table_of_words_that_a_cell_computes_is_cards_too(phone):
+    """Where it is wider than the screen; each row is named, and its cells say their heads."""
+    asked = {"models": 2, "rope_in_five_minutes": 1, "if_you_train": 1, "06_rope_in_code": 0, "after_rope": 0}
+    tables = phone.locator("article table.dataframe:has(td[data-head])")
+    assert tables.count() == asked.get(on_disk(phone.url).stem, tables.count())
+    for table in tables.all():
+        assert table.evaluate(
+            "table => table.closest('.output').scrollWidth <= table.closest('.output').clientWidth + 1"
+        )
+        heads = table.locator("thead th").all_text_contents()
+        row = table.locator("tbody tr").first
+        told = row.locator("td").evaluate_all("all => all.map(one => one.dataset.head)")
+        assert [head for head in told if head] == [f"{head}:" for head, at in zip(heads[1:], told, strict=True) if at]
+        assert row.locator("th").is_visible()
+
+
 def test_what_is_cut_on_a_phone_says_so_and_can_be_scrolled_by_keyboard(phone):
     """Once it comes near the screen."""
     cut = phone.evaluate_handle(
