@@ -85,8 +85,8 @@ figures: for-test  ## draw all figures, or NAME=draw_decay_bound, into figures/o
 student: for-test  ## write homework and chapters, without solutions and outputs, into build/student
 	@$(PY) -m lectures.homework student
 
-teacher: for-test  ## write keys, a check with other numbers and an exam into build/teacher (SEED=...)
-	@$(PY) -m lectures.homework teacher $(or $(SEED),1)
+teacher: for-test  ## write keys, a check with other numbers and exams into build/teacher (SEED=..., VERSION=B: build/teacher-B)
+	@$(PY) -m lectures.homework teacher $(or $(SEED),1) $(or $(VERSION),A)
 
 handout: for-test  ## write the handout, ten votes and all figures as PNG into build
 	@$(PY) -m lectures.handout

@@ -62,7 +62,7 @@ MISTAKES: dict[str, Rotation] = {
 }
 NOTES = {  # where the name does not say all
     "another base": "500,000",
-    "tables of the other layout": "cos twice in a row, where pairs are neighbours",
+    "tables of the other layout": "cosines c0 c1 … c0 c1 …, where c0 c0 c1 c1 … is needed",
     "a sign wrong": "a plus in both lines of the rotation",
     "gradient cut off": "a kernel without a backward pass",
     "gradient turned onwards": "the forward pass in the place of the backward one",

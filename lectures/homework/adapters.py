@@ -1,6 +1,6 @@
 """Your rotation in the signature that a well-known course asks for: not a part of homework 1.
 
-Connect it, then: python check.py adapters.py
+Connect it, then run this file, with check.py beside it: python adapters.py
 """
 
 import torch
@@ -27,3 +27,9 @@ def run_rope(d_k: int, theta: float, max_seq_len: int, in_query_or_key: Tensor, 
     turned = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles))
     return turned.flatten(-2).to(in_query_or_key.dtype)
     ### END SOLUTION
+
+
+if __name__ == "__main__":
+    import check
+
+    check.run_rope(run_rope)

@@ -5,15 +5,17 @@ Students also get the chapters with nothing to look up in them: neither outputs 
 """
 
 import ast
+import base64
 import hashlib
 import json
+import lzma
 import re
 import sys
 from pathlib import Path
 
 import nbformat
 
-from lectures.teacher.numbers import numbers
+from lectures.teacher.numbers import filled
 
 FOLDER = Path(__file__).parent
 CHECK = FOLDER / "check.py"
@@ -22,6 +24,8 @@ BEGIN, END = r"^([ \t]*)### BEGIN SOLUTION\n", r"^[ \t]*### END SOLUTION(?:\n|\Z
 SOLUTION = re.compile(r"<details><summary>Solution.*?</details>\s*", re.DOTALL)
 WRITTEN = ".written.json"  # the state of the files when they were written
 FILES = ("adapters.py", "hw1_rope.ipynb", "hw2_prove.md", "hw3_length.ipynb")
+EXAMS, EXAM_NAMES = ROOT / "lectures" / "teacher", ("exam", "exam_short")
+MARKING = ("marks.py", "hand_in.py")  # beside the teacher's check
 
 
 def without_solution(text: str, *, code: bool) -> str:
@@ -49,7 +53,9 @@ def write(name: str, folder: Path, change=with_solution) -> Path:
         cell.source = change(cell.source, code=cell.cell_type == "code").rstrip()
     notebook.cells = [cell for cell in notebook.cells if cell.source]
     if "from lab" in str(notebook.cells):
-        notebook.cells.insert(0, carrying(notebook))
+        below_title(notebook, carrying(notebook))
+    if "import check" in str(notebook.cells) and change is without_solution:
+        below_title(notebook, carrying_check())
     nbformat.write(notebook, target)
     return target
 
@@ -59,6 +65,26 @@ def carrying(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     from _ext.travelling import travelling_cell  # with Sphinx, which the two functions above do not need
 
     return nbformat.from_dict(travelling_cell(notebook))
+
+
+def below_title(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) -> None:
+    """Put a cell before the first one with code."""
+    place = next(i for i, other in enumerate(notebook.cells) if other.cell_type == "code")
+    notebook.cells.insert(place, cell)
+
+
+def carrying_check() -> nbformat.NotebookNode:
+    """The first cell of a sheet that is opened alone, in Colab or out of a letter: it brings its check along."""
+    packed = base64.b85encode(lzma.compress(CHECK.read_bytes(), preset=9)).decode()
+    lines = [
+        "# The check travels in this cell, compressed (MIT), and is written beside the notebook if none is there.",
+        "import base64, lzma, pathlib",
+        "",
+        'if not pathlib.Path("check.py").exists():',
+        f'    pathlib.Path("check.py").write_bytes(lzma.decompress(base64.b85decode("{packed}")))',
+    ]
+    hidden = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
+    return nbformat.v4.new_code_cell("\n".join(lines), id="book-code", metadata=hidden)
 
 
 def without_assertions(source: str) -> str:
@@ -95,7 +121,7 @@ def write_chapters(folder: Path) -> None:
     for path in sorted((ROOT / "chapters").iterdir()):
         if path.suffix == ".ipynb":
             notebook = cleared(nbformat.read(path, as_version=4))
-            notebook.cells.insert(0, carrying(notebook))
+            below_title(notebook, carrying(notebook))
             nbformat.write(notebook, folder / path.name)
         elif path.suffix in (".md", ".bib"):
             (folder / path.name).write_bytes(path.read_bytes())
@@ -136,16 +162,25 @@ def student(folder: Path) -> None:
     (folder / WRITTEN).write_text(json.dumps(states(folder)), encoding="utf-8")
 
 
-def teacher(folder: Path, seed: int) -> None:
-    """Keys, the check with other numbers, the exam and its key."""
+def teacher(folder: Path, seed: int, version: str = "A") -> None:
+    """Keys, the check with other numbers and what marks with it, exams and their keys: for no other user to read."""
+    exams = {name: filled((EXAMS / f"{name}.md").read_text(encoding="utf-8"), seed, version) for name in EXAM_NAMES}
+    for name, text in exams.items():
+        key = folder / f"{name}_key.md"
+        if key.exists() and key.read_text(encoding="utf-8") != with_solution(text, code=False):
+            sys.exit(
+                f"Error: {key} is that of another exam (another SEED, or an older book); nothing was written. Rename "
+                f"{folder}, or take the seed that it was made with."
+            )
     folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
     for name in FILES:
         write(name, folder)
     hidden, count = re.subn(r"^SEED = 0\b", f"SEED = {seed}", CHECK.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert count == 1
     (folder / "check.py").write_text(hidden, encoding="utf-8")
-    exam = (ROOT / "lectures" / "teacher" / "exam.md").read_text(encoding="utf-8")
-    drawn = numbers(seed)
-    exam = re.sub(r"\[\[(\w+)\]\]", lambda match: drawn[match[1]], exam)
-    (folder / "exam.md").write_text(without_solution(exam, code=False), encoding="utf-8")
-    (folder / "exam_key.md").write_text(with_solution(exam, code=False), encoding="utf-8")
+    for name in MARKING:
+        (folder / name).write_bytes((FOLDER / name).read_bytes())
+    for name, text in exams.items():
+        (folder / f"{name}.md").write_text(without_solution(text, code=False), encoding="utf-8")
+        (folder / f"{name}_key.md").write_text(with_solution(text, code=False), encoding="utf-8")

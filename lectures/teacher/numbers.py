@@ -2,15 +2,36 @@
 
 import math
 import random
+import re
 
 import torch
 
 from lab.mistakes import MISTAKES, NOTES, seen_by
 from rope_lib import interleaved_to_half_split, inverse_frequencies
 
+VERSIONS = "AB"
+
+
+def filled(text: str, seed: int, version: str) -> str:
+    """An exam with its numbers, and of each question that has versions the one that is wanted.
+
+    Raises:
+        ValueError: there is no such version.
+    """
+    if version not in VERSIONS:
+        raise ValueError(f"version {version!r}; there are {' and '.join(VERSIONS)}")
+    text = re.sub(
+        r"### VERSION A\n(.*?)### VERSION B\n(.*?)### END VERSION\n",
+        lambda found: found[1 + VERSIONS.index(version)],
+        text,
+        flags=re.DOTALL,
+    )
+    drawn = numbers(seed) | {"version": version}
+    return re.sub(r"\[\[(\w+)\]\]", lambda match: drawn[match[1]], text)
+
 
 def numbers(seed: int) -> dict[str, str]:
-    """What stands in [[brackets]] in exam.md."""
+    """What stands in [[brackets]] in exam.md and exam_short.md, but for the version."""
     chance = random.Random(seed)
     return score(chance) | speeds(chance) | checks(chance) | order(chance) | format_(chance) | cache(chance)
 
@@ -48,6 +69,7 @@ def speeds(chance: random.Random) -> dict[str, str]:
         "below": str(int((turns < 1).sum())),
         "first_below": str(int((turns >= 1).sum())),
         "slowed": f"{1 / factor:g}",
+        "raised": f"{float(f'{base * factor ** (dim / (dim - 2)):.3g}'):,.0f}",
     }
 
 
