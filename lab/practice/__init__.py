@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-TOLERANCE = 1e-4  # of the largest number that is wanted: float32 passes, and no mistake of a list does
+TOLERANCE = 1e-4  # of the largest number that is wanted, or of each: float32 passes, and no mistake of a list does
+SHOWN = 6  # numbers of a result
 
 
 class Exercise(NamedTuple):
@@ -23,6 +24,7 @@ class Exercise(NamedTuple):
     right: Callable[..., Any]  # numbers, or lists or arrays of them
     cases: list[tuple]  # arguments, from the smallest case to the largest
     mistakes: dict[str, Callable[..., Any]]  # what to say: the function that makes the mistake
+    each: bool = False  # numbers of many sizes, such as speeds, each have to be right to its own size
 
     def check(self, answer: Callable[..., Any] | None) -> None:
         """Print the verdict on a function."""
@@ -45,14 +47,21 @@ class Exercise(NamedTuple):
         except (TypeError, ValueError, RuntimeError):
             return f"It returned a {type(results[0]).__name__}; wanted are numbers."
         wanted = self._numbers(self.right)
-        wrong = [i for i, pair in enumerate(zip(found, wanted, strict=True)) if not _equal(*pair)]
+        wrong = [i for i, pair in enumerate(zip(found, wanted, strict=True)) if not self._equal(*pair)]
         if not wrong:
             return f"Right, in all {len(wanted)} cases."
         for says, mistake in self.mistakes.items():
-            if all(map(_equal, found, self._numbers(mistake))):
+            if all(map(self._equal, found, self._numbers(mistake))):
                 return says
         case, got, want = (numbers[wrong[0]] for numbers in (self.cases, found, wanted))
-        return f"Wrong. The smallest case is {_call(self.asked, case)}:\ngot    {_shown(got)}\nwanted {_shown(want)}"
+        where = ""
+        if got.shape == want.shape:
+            place = int(self._apart(got, want).flatten().nonzero()[0])
+            if place >= SHOWN:  # the first numbers are alike
+                where = f" number {place + 1} of {want.numel()},"
+                got, want = got.flatten()[place], want.flatten()[place]
+        case = f"{_call(self.asked, case)}:{where}"
+        return f"Wrong. The smallest case is {case}\ngot    {_shown(got)}\nwanted {_shown(want)}"
 
     def _results(self, function: Callable[..., Any]) -> list:
         return [function(*deepcopy(case)) for case in self.cases]
@@ -60,14 +69,18 @@ class Exercise(NamedTuple):
     def _numbers(self, function: Callable[..., Any]) -> list[Tensor]:
         return [_numbers(result) for result in self._results(function)]
 
+    def _apart(self, found: Tensor, wanted: Tensor) -> Tensor:
+        size = wanted.abs() if self.each else max(1.0, wanted.abs().max().item())
+        return ~((found - wanted).abs() <= TOLERANCE * size)  # a nan is apart from everything
+
+    def _equal(self, found: Tensor, wanted: Tensor) -> bool:
+        return found.shape == wanted.shape and not self._apart(found, wanted).any()
+
 
 def _numbers(result: Any) -> Tensor:
+    if isinstance(result, list | tuple) and result and all(isinstance(row, Tensor) for row in result):
+        result = torch.stack([*result])
     return torch.as_tensor(result).detach().to(torch.complex128)
-
-
-def _equal(found: Tensor, wanted: Tensor) -> bool:
-    limit = TOLERANCE * max(1.0, wanted.abs().max().item())
-    return found.shape == wanted.shape and bool(((found - wanted).abs() <= limit).all())
 
 
 def _call(asked: str, case: tuple) -> str:
@@ -75,12 +88,12 @@ def _call(asked: str, case: tuple) -> str:
 
 
 def _shown(x: Any) -> str:
-    """Numbers with four digits, and of much no more than the first ones."""
+    """Numbers with four digits, and of many the first ones."""
     if isinstance(x, int | str):
         return repr(x)
     x = torch.as_tensor(x)
     x = x.real if x.is_complex() and not x.imag.any() else x
     shape = f" (shape {tuple(x.shape)})" if x.ndim else ""
-    first = [f"{number:.4g}" for number in x.flatten()[:6].tolist()]
-    more = ", ..." if x.numel() > 6 else ""
+    first = [f"{number:.4g}" for number in x.flatten()[:SHOWN].tolist()]
+    more = ", ..." if x.numel() > SHOWN else ""
     return f"[{', '.join(first)}{more}]{shape}" if x.ndim else first[0]

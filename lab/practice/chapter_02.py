@@ -50,6 +50,7 @@ exercise = Exercise(
         (torch.tensor([0.0, 1.0]), 1),
         (_code(2, 4).float(), 3),
         (_code(5000, 6).float(), -7),
+        (_code(2.5, 8).float(), 4),  # a place between two words
         (_code(77, 16).float(), 50),
     ],
     mistakes={

@@ -10,6 +10,7 @@ SIGNS = 'See chapter 5, "Which sign goes where?".'
 SPEEDS = 'See chapter 5, "Even dimensions: blocks".'
 LAYOUTS = 'See chapter 6, "Two layouts, one rotation".'
 POSITIONS = 'See chapter 6, "Positions in practice".'
+BITS = 'See chapter 6, "How many bits does an angle need?".'
 
 
 def turned(x: Tensor, positions: Tensor, rotary_dim: int, *, of: int | None = None, interleaved=False) -> Tensor:
@@ -64,8 +65,11 @@ exercise = Exercise(
         (torch.tensor([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]), torch.tensor([2]), 4),
         (torch.arange(48.0).sin().view(2, 3, 8), torch.tensor([5, 0, 3]), 4),
         (torch.arange(24.0).cos().view(2, 12), torch.tensor([7, 40]), 8),
+        (torch.arange(32.0).cos().view(1, 2, 2, 8), torch.tensor([4097, 257]), 4),
     ],
     mistakes={
+        f"Positions came through bfloat16, which knows no 257 and no 4097. {BITS}":
+            lambda x, positions, r: turned(x, positions.bfloat16().double(), r),
         f"Rotated backwards: every sine has the wrong sign. Turn (1, 0) by a quarter turn, by hand. {SIGNS}":
             lambda x, positions, r: turned(x, -positions, r),
         f"Right for the first pair, too fast for the others: these are the speeds of the other convention. {POSITIONS}":
@@ -97,5 +101,7 @@ exercise = Exercise(
         "You count 0, 1, 2, ... yourself and do not look at the positions that are given. Behind a cache they begin"
         f" elsewhere. {POSITIONS}":
             lambda x, positions, r: turned(x, torch.arange(x.shape[-2]), r),
+        "Every word is turned as if it stood one place further on: positions counted from 1.":
+            lambda x, positions, r: turned(x, positions + 1, r),
     },
 )  # fmt: skip

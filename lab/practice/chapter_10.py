@@ -55,6 +55,11 @@ exercise = Exercise(
         "The ranges begin one byte too late. Which byte is the first that has a loss?": (
             lambda logits, text, edges: [_losses(logits, text)[a:b].mean() for a, b in pairwise(edges)]
         ),
+        "Byte 0 has no loss, as nothing stands before it, and you count it with a loss of 0.": (
+            lambda logits, text, edges: [
+                torch.cat((torch.zeros(1), _losses(logits, text)))[a:b].mean() for a, b in pairwise(edges)
+            ]
+        ),
         "Neighbouring ranges share a byte: does a range contain its upper edge?": (
             lambda logits, text, edges: [_losses(logits, text)[max(a - 1, 0) : b].mean() for a, b in pairwise(edges)]
         ),

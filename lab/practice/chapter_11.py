@@ -97,6 +97,9 @@ exercise = Exercise(
         "You divide by n - 1, as one does for a sample. Here shares stand for probabilities: by what?": (
             lambda *counts: _mistaken_size(*counts, change=-1)
         ),
+        "These are two standard errors each, the usual width of an interval. Asked is one of each kind.": (
+            lambda *counts: tuple(2 * error for error in _right(*counts))
+        ),
         "You divide by twice the cases: how many did each model answer?": (
             lambda *counts: _mistaken_size(*counts, change=sum(counts))
         ),

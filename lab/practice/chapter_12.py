@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Sequence
 
+import torch
+
 from lab.practice import Exercise
 from rope_lib import inverse_frequencies
 
@@ -57,5 +59,11 @@ exercise = Exercise(
         "The slow pairs stand still. They then say the same of each distance, and training used what they say.":
             _slowed(lambda speed, length: length * speed < TURN, lambda speed, factor: 0.0),
         "The pairs between one turn and 32 are blended: that is by parts. Asked is one border.": _gradually,
+        "Of the pairs that make less than one turn only those from a twentieth on are slowed. That border is for pairs "
+        "that may stand still.":
+            _slowed(lambda speed, length: TURN / 20 <= length * speed < TURN),
+        "The speeds came through float16, which has eleven binary digits and nothing below 6e-8: is something cast?":
+            lambda *case: torch.tensor(right(*case)).half().tolist(),
     },
+    each=True,
 )  # fmt: skip

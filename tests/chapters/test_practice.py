@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import re
+from copy import deepcopy
 
 import nbformat
 import numpy as np
@@ -53,6 +54,31 @@ def test_another_mistake_gets_the_smallest_case(exercise):
 
 
 @exercises
+def test_each_number_counts(exercise):
+    """Each that is wanted, set to 0 alone, is noticed, and what is shown of it differs."""
+    for i, case in enumerate(exercise.cases):
+        wanted = torch.as_tensor(exercise.right(*deepcopy(case)))
+        for place in wanted.flatten().abs().gt(1e-9).nonzero().flatten().tolist():
+
+            def without_one(*arguments, i=i, place=place):
+                result = torch.as_tensor(exercise.right(*arguments)).clone()
+                if same(arguments, exercise.cases[i]):
+                    result.view(-1)[place] = 0
+                return result
+
+            said = exercise.verdict(without_one)
+            assert not said.startswith("Right"), (case, place)
+            if said.startswith("Wrong."):
+                got, want = (line.split(None, 1)[1] for line in said.splitlines()[-2:])
+                assert got != want, said
+
+
+def same(some, others):
+    """Whether two tuples of arguments are alike."""
+    return all(torch.equal(torch.as_tensor(a), torch.as_tensor(b)) for a, b in zip(some, others, strict=True))
+
+
+@exercises
 def test_what_is_not_written_yet_is_told_apart(exercise):
     assert exercise.verdict(None) == f"Not written yet. Wanted: {exercise.asked}"
 
@@ -94,6 +120,13 @@ def test_sentences_for_what_is_no_list_of_right_numbers(answer, said):
 def test_of_many_numbers_the_first_six_are_shown():
     many = Exercise("many(n)", lambda n: np.arange(float(n)), [(20,)], {})
     assert "wanted [0, 1, 2, 3, 4, 5, ...] (shape (20,))" in many.verdict(lambda n: np.zeros(n))
+    late = many.verdict(lambda n: np.arange(float(n)) * (np.arange(n) != 17))
+    assert late == "Wrong. The smallest case is many(20): number 18 of 20,\ngot    0\nwanted 17"
+
+
+def test_rows_may_come_one_by_one():
+    rows = Exercise("rows(n)", lambda n: torch.eye(n), [(2,), (3,)], {})
+    assert rows.verdict(lambda n: [*torch.eye(n)]).startswith("Right")
 
 
 ASKING = [path for path in CHAPTERS if f"lab.practice.chapter_{path.stem[:2]}" in {one.__name__ for one in MODULES}]
