@@ -3,12 +3,13 @@
 from itertools import product
 
 import numpy as np
+import torch
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from figures.interactive import KEY_INK, QUERY_INK, Piece, View, label
+from figures.interactive import KEY_INK, QUERY_INK, SCORE_INK, Piece, View, label, minus, packed_bars
 from figures.style import BLUE, GREEN, MAP, OTHER, VERMILLION, frame, on_map, on_phone, panels, sheet, styled
-from lab.opened import EDGES, FAR_GAPS, FIRST, LAST, NEAR_GAPS, far_copies, stored
+from lab.opened import BACK, EDGES, FAR_GAPS, FIRST, LAST, NEAR_GAPS, far_copies, heads, stored
 from rope_lib import inverse_frequencies
 
 KINDS = {"this book's words": (BLUE, "o"), "documentation of Python": (VERMILLION, "^")}
@@ -219,3 +220,94 @@ def explore_rescue() -> Piece:
         ("to pair", tuple(map(str, LAST)), len(LAST) - 1),
     )
     return Piece("rescue", said, (View(alt, svg, (320, 230)),), sliders, states, buttons=(0,))
+
+
+# -- The piece: a map of heads -----------------------------------------------------------------------------------------
+
+COLOURED = {  # on its button: what a map shows, how much is darkest, and what that means
+    "word before": (lambda found: found["back"][..., 1], 1.0, "all of it"),
+    "first word": (lambda found: found["first"], 1.0, "all of it"),
+    "64 back and more": (lambda found: found["back"][..., 7:].sum(-1), 1.0, "all of it"),
+    "price in a text": (lambda found: found["text, all pairs"], 0.1, "0.1 nats"),
+    "price in a copy": (lambda found: found["copy, all pairs"], 1.0, "1 nat"),
+}
+PLACES = (  # where a head looks: first at the first word, then by distance
+    "at the first word", "at the word itself", "at the word before", "2 or 3 words back",
+    *(f"{low} to {2 * low - 1} words back" for low in BACK[3:-1]), f"{BACK[-1]} and more words back",
+)  # fmt: skip
+HEADS = range(30), range(9)
+STRONGEST = 0.4  # the share of the energy that a bar of full height stands for; what has more is cut
+
+
+def explore_heads() -> Piece:
+    """Each head of the published model: choose one, or a colour for all."""
+    found, states = heads(), {}
+    shades = [(of(found) / most).clamp(0, 1) for of, most, _ in COLOURED.values()]
+    looks = torch.cat((found["first"][..., None], found["back"]), dim=-1)
+    cells = [
+        {f"c{layer}-{head}": {"fill-opacity": f"{shade[layer, head]:.2f}"} for layer, head in product(*HEADS)}
+        for shade in shades
+    ]
+    for layer, head in product(*HEADS):
+        at, most = looks[layer, head], int(looks[layer, head].argmax())
+        state = {
+            "mark": {"x": 10 + 10 * layer, "y": 24 + 11 * head},
+            "pairs": {"bars": packed_bars((found["energy"][layer, head] / STRONGEST).tolist())},
+            "looks": {"bars": packed_bars(at.tolist())},
+            "layer": {"text": layer}, "head": {"text": head},
+            "most": {"text": f"{PLACES[most]}, with {at[most]:.0%} of its attention"},
+            "text": {"text": in_nats(found["text, all pairs"][layer, head])},
+            "copy": {"text": in_nats(found["copy, all pairs"][layer, head])},
+            "fast": {"text": in_nats(found["copy, pairs 0 to 7"][layer, head])},
+        }  # fmt: skip
+        for i, (*_, darkest) in enumerate(COLOURED.values()):
+            states[layer, head, i] = state | cells[i] | {"darkest": {"text": f"darkest: {darkest}"}}
+    squares = "".join(
+        f'<rect x="{10 + 10 * layer}" y="{24 + 11 * head}" width="9" height="10" fill="{SCORE_INK}" '
+        f'data-set="{layer},{head}" data-part="c{layer}-{head}"></rect>'
+        for layer, head in product(*HEADS)
+    )
+    drawn = (
+        label(10, 14, "270 heads: 30 layers of 9")
+        + '<rect x="9.5" y="23.5" width="300" height="99" fill="none" stroke="currentColor" stroke-opacity=".4"></rect>'
+        + f'<g style="cursor:pointer" pointer-events="all">{squares}</g>'
+        + '<rect width="9" height="10" fill="none" stroke="currentColor" stroke-width="2.5" pointer-events="none" '
+        'data-part="mark"></rect>'
+        + label(10, 140, "layer 0")
+        + label(310, 140, "29", anchor="end")
+        + label(160, 140, part="darkest", anchor="middle")
+    )
+    ends = ("first", "0", "1", *(str(low) if low in (4, 16, 64, 256) else "" for low in BACK[2:]))
+    bars = (
+        label(10, 14, "its pairs: 0 fast, 31 slow; top 40 %")
+        + f'<path transform="translate(10 84) scale(9.4 2)" fill="{QUERY_INK}" data-part="pairs"></path>'
+        + '<path d="M10 84H311M10 164H311" stroke="currentColor"></path>'
+        + label(10, 106, "where it looks: words back")
+        + f'<path transform="translate(10 164) scale(27.3 1.5)" fill="{KEY_INK}" data-part="looks"></path>'
+        + "".join(label(23.6 + 27.3 * i, 179, end, anchor="middle") for i, end in enumerate(ends) if end)
+    )
+    views = (
+        View("A map of squares, one for each head: layers from left to right, heads from above.", drawn, (320, 146)),
+        View(
+            "Bars for the share of each pair in the energy of the head, and for its attention by distance, the first "
+            "word apart.",
+            bars,
+            (320, 184),
+        ),
+    )
+    said = (
+        'Layer <b data-part="layer"></b>, head <b data-part="head"></b> looks mostly <span data-part="most"></span>. '
+        'If it does not turn, a word costs <b data-part="text"></b> nats in a text and <b data-part="copy"></b> in a '
+        'copy, <span data-part="fast"></span> if pairs 0 to 7 alone stand still.'
+    )
+    sliders = (
+        ("layer", tuple(map(str, HEADS[0])), 16),
+        ("head", tuple(map(str, HEADS[1])), 0),
+        ("colour", tuple(COLOURED), 4),
+    )
+    return Piece("heads", said, views, sliders, states, buttons=(2,))
+
+
+def in_nats(price: float) -> str:
+    """With its sign, and none if it is nothing."""
+    return minus(f"{price:+.2f}") if abs(price) >= 0.005 else "0.00"

@@ -241,23 +241,35 @@ class PublishedModel:
         rotate = rotate or self.rotation(torch.arange(past, past + tokens.shape[-1]))
         x = self.words[tokens.to(self.words.device)]
         bias = None if bias is None else bias.to(x)
-        for layer, w in enumerate(self.blocks):
-            y = rms_norm(x, x.shape[-1:], w["attn_norm"], self.epsilon)
-            q, k, v = (
-                linear(y, w[part]).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-                for part in ("attn_q", "attn_k", "attn_v")
-            )
-            q, k = rotate(layer, q, k)
-            v = v.repeat_interleave(k.shape[1] // v.shape[1], dim=1)  # if each query has keys of its own
-            if past:
-                k, v = (torch.cat((old, new), dim=-2) for old, new in zip(cache[layer], (k, v), strict=True))
-            if cache is not None:
-                cache[layer : layer + 1] = [(k, v)]
-            y = attention(q, k, v, causal=True, bias=bias)
-            x = x + linear(y.transpose(1, 2).flatten(-2), w["attn_output"])
-            y = rms_norm(x, x.shape[-1:], w["ffn_norm"], self.epsilon)
-            x = x + linear(silu(linear(y, w["ffn_gate"])) * linear(y, w["ffn_up"]), w["ffn_down"])
+        for layer in range(self.layers):
+            x = self.block(layer, x, rotate, bias=bias, cache=cache)
+        return self.normalized(x)
+
+    def normalized(self, x: Tensor) -> Tensor:
+        """(..., width) of the last layer, as `log_probabilities` takes them."""
         return rms_norm(x, x.shape[-1:], self.last_norm, self.epsilon)
+
+    @torch.no_grad()
+    def block(
+        self, layer: int, x: Tensor, rotate: Rotate, *, bias: Tensor | None = None, cache: Cache | None = None
+    ) -> Tensor:
+        """(batch, n, width) -> the same shape: one layer; `hidden` has the options."""
+        w = self.blocks[layer]
+        y = rms_norm(x, x.shape[-1:], w["attn_norm"], self.epsilon)
+        q, k, v = (
+            linear(y, w[part]).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+            for part in ("attn_q", "attn_k", "attn_v")
+        )
+        q, k = rotate(layer, q, k)
+        v = v.repeat_interleave(k.shape[1] // v.shape[1], dim=1)  # if each query has keys of its own
+        if cache is not None:
+            for past_k, past_v in cache[layer : layer + 1]:  # none at first
+                k, v = torch.cat((past_k, k), dim=-2), torch.cat((past_v, v), dim=-2)
+            cache[layer : layer + 1] = [(k, v)]
+        y = attention(q, k, v, causal=True, bias=bias)
+        x = x + linear(y.transpose(1, 2).flatten(-2), w["attn_output"])
+        y = rms_norm(x, x.shape[-1:], w["ffn_norm"], self.epsilon)
+        return x + linear(silu(linear(y, w["ffn_gate"])) * linear(y, w["ffn_up"]), w["ffn_down"])
 
     def log_probabilities(self, hidden: Tensor) -> Tensor:
         """(..., width), of `hidden`, -> (..., vocabulary): of each token that may come next."""

@@ -1,4 +1,4 @@
-"""What was measured on the published model: python -m lab smollm2 (three hours on two cores, five minutes on a GPU)
+"""What was measured on the published model: python -m lab smollm2 (four hours on two cores, five minutes on a GPU)
 
 Each module is one experiment of the chapter "A published model, opened", or two that share their code, and gives
 numbers for each stretch of text, so that the chapter can tell an effect from the spread between texts. `runs` lists
@@ -6,7 +6,8 @@ them, and `lab.experiments` stores what they find. Named here is what chapters, 
 """
 
 from lab.opened.break_it import CAPITAL, mistakes
-from lab.opened.found import header, line, second, stored, tensors
+from lab.opened.each_head import BACK
+from lab.opened.found import header, heads, line, second, stored, tensors
 from lab.opened.long_text import CONTEXTS, EDGES, long_texts
 from lab.opened.one_token import FAR, dropped
 from lab.opened.reach import GAPS
@@ -27,6 +28,7 @@ from lab.opened.shared import (
 )
 
 __all__ = [
+    "BACK",
     "CAPITAL",
     "CONTEXTS",
     "EDGES",
@@ -40,6 +42,7 @@ __all__ = [
     "dropped",
     "far_copies",
     "header",
+    "heads",
     "line",
     "long_texts",
     "losses",

@@ -16,6 +16,18 @@ def stored(experiment: str, **settings: str | int) -> dict:
     return found
 
 
+def heads() -> dict[str, Tensor]:
+    """What lab/opened/each_head.py found, (layers, heads, ...); the prices of a text and of a copy by what stops."""
+    layers = [stored("each head", layer=layer) for layer in range(30)]
+    found = {name: torch.tensor([layer[name] for layer in layers]) for name in ("energy", "first", "back")}
+    prices = {
+        f"{kind}, {stops}": torch.tensor([layer[kind][stops] for layer in layers])
+        for kind in ("text", "copy")
+        for stops in layers[0][kind]
+    }
+    return found | prices
+
+
 def second() -> dict:
     """What was found in Gemma 3 270M; tools/record_gemma3.py measures it."""
     return json.loads(pkgutil.get_data(lab.__name__, "published_models/gemma3.json"))

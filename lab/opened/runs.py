@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from lab.opened.break_it import break_it
+from lab.opened.each_head import each_head
 from lab.opened.few_bits import few_bits
 from lab.opened.long_text import LONG_WAYS, long_text, long_window
 from lab.opened.massive_values import massive_values
@@ -30,6 +31,9 @@ def opened() -> Iterator[tuple[dict, Callable[[], dict]]]:
     """The published model of chapter 12: who looks back, which pairs turn to a purpose, how far it reaches, ..."""
     for name, measure in ALL.items():
         yield {"experiment": name}, lambda measure=measure: measure() | measured_on()
+    for layer in range(30):
+        settings = {"experiment": "each head", "layer": layer}
+        yield settings, lambda layer=layer: each_head(layer) | measured_on()
     for first in FIRST:
         yield {"experiment": "borders", "first": first}, lambda first=first: borders(first) | measured_on()
     yield {"experiment": "rescued again"}, lambda: rescued_again() | measured_on()

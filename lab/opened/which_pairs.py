@@ -6,8 +6,8 @@ from torch import Tensor
 from lab.opened.shared import copies, for_each_head, losses, means, model, rounded, slowed, stretches, visit_layers
 
 
-def energies() -> dict:
-    """The mean length of q_i times that of k_i, as a share of the sum over the pairs of a head."""
+def shares_of_energy() -> Tensor:
+    """(layers, heads, 32): the mean length of q_i times that of k_i, as a share of the sum over the pairs of a head."""
     by_layer = []
 
     def add_energy(layer: int, q: Tensor, k: Tensor) -> None:
@@ -16,7 +16,12 @@ def energies() -> dict:
         by_layer.append(energy / energy.sum(-1, keepdim=True))
 
     visit_layers(stretches(512, count=4), add_energy)
-    shares = torch.stack(by_layer)
+    return torch.stack(by_layer)
+
+
+def energies() -> dict:
+    """`shares_of_energy`: their mean over all heads, and the strongest pair of each head."""
+    shares = shares_of_energy()
     return {"mean": rounded(shares.mean((0, 1)), 4), "strongest": shares.argmax(-1).tolist()}
 
 

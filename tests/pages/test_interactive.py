@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from _ext.pieces import without_rest
-from figures import hero
+from figures import hero, interactive
 from figures.decay import COLUMNS, LEFT, RADIUS, REACH, WIDE
 from figures.files import functions
 from figures.interactive import Piece, chain, packed_chain
 from figures.layouts import VECTOR
 from rope_lib.theory import reference
 from tests import oracles
+from tests.conftest import ROOT
 from tests.pages.conftest import Visit
 
 CAR, RED, SPEED = 1.8 + 0.4j, 1.2 + 0.8j, 10000 ** (-6 / 128)
@@ -25,6 +26,9 @@ PIECES = {name: explore() for name, explore in functions("explore_").items()}
 PIECES = {name: piece for name, piece in PIECES.items() if isinstance(piece, Piece)}  # not those with their own script
 pieces = pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
 playing = pytest.mark.parametrize("piece", [piece for piece in PIECES.values() if piece.play is not None], ids=repr)
+
+
+UNPACKED = {"chain": chain, "bars": interactive.bars}
 
 
 def numbers(path):
@@ -79,7 +83,7 @@ def test_first_state_is_drawn_before_any_script_runs(piece):
     for part, changes in piece.states[start_of(piece)].items():
         element = re.search(rf'<[^>]*data-part="{part}"[^>]*>[^<]*', shown)[0]
         for name, value in changes.items():
-            name, value = ("d", chain(value)) if name == "chain" else (name, value)
+            name, value = ("d", UNPACKED[name](value)) if name in UNPACKED else (name, value)
             assert (html.escape(str(value)) if name == "text" else f'{name}="{value}"') in element
     assert len(re.findall(r' aria-label="[^"]{40,}"', shown)) == len(piece.views)
 
@@ -337,6 +341,39 @@ def test_hands_come_where_a_method_takes_them():
         assert state["unseen"]["text"] == unseen
 
 
+def test_the_map_shows_what_was_stored_of_each_head():
+    piece, runs = PIECES["heads"], json.loads((ROOT / "lab" / "published_models" / "smollm2.json").read_text())["runs"]
+    layers = {run["settings"]["layer"]: run for run in runs if run["settings"]["experiment"] == "each head"}
+    assert [len(steps) for _, steps, _ in piece.sliders] == [len(layers), 9, 5]
+
+    def heights(packed):
+        return [ord(one) - 94 for one in packed]
+
+    for (layer, head, colour), state in piece.states.items():
+        found = layers[layer]
+        first, back = found["first"][head], found["back"][head]
+        shown = [
+            back[1],
+            first,
+            sum(back[7:]),
+            found["text"]["all pairs"][head] / 0.1,
+            found["copy"]["all pairs"][head],
+        ]
+        opacity = float(state[f"c{layer}-{head}"]["fill-opacity"])
+        assert opacity == pytest.approx(min(max(shown[colour], 0), 1), abs=0.0051)
+        if colour == 0:
+            shares = [min(32, 32 * share / 0.4) for share in found["energy"][head]]
+            assert heights(state["pairs"]["bars"]) == pytest.approx(shares, abs=0.51)
+            assert heights(state["looks"]["bars"]) == pytest.approx([32 * share for share in (first, *back)], abs=0.51)
+            for part, price in (("text", found["text"]["all pairs"]), ("copy", found["copy"]["all pairs"]),
+                                ("fast", found["copy"]["pairs 0 to 7"])):  # fmt: skip
+                assert number(state[part]["text"]) == pytest.approx(price[head], abs=0.0051)
+            at = max(range(11), key=(first, *back).__getitem__)
+            where = ["first", "itself", "before", "2 or 3", "4 to 7", "8 to 15", "16 to 31", "32 to 63", "64 to 127"]
+            assert [*where, "128 to 255", "256 and more"][at] in state["most"]["text"]
+            assert (state["mark"]["x"], state["mark"]["y"]) == (10 + 10 * layer, 24 + 11 * head)
+
+
 # -- In a browser ------------------------------------------------------------------------------------------------------
 
 
@@ -351,7 +388,7 @@ def assert_shows(page, piece, key):
     for part, changes in piece.states[tuple(key)].items():
         node = page.locator(f'[data-part="{part}"]')
         for name, value in changes.items():
-            name, value = ("d", chain(value)) if name == "chain" else (name, value)
+            name, value = ("d", UNPACKED[name](value)) if name in UNPACKED else (name, value)
             assert (node.text_content() if name == "text" else node.get_attribute(name)) == str(value)
 
 
@@ -464,6 +501,15 @@ def test_the_drawn_arrows_keep_their_angle(browser, tmp_path):
         )
         apart.append((query - k) % (2 * math.pi))
     assert apart == pytest.approx([cmath.phase(CAR) - cmath.phase(RED) + 2 * SPEED] * 3, abs=0.01)
+
+
+def test_a_click_on_the_map_chooses_the_head(browser, tmp_path):
+    with Visit(browser, page_of(PIECES["heads"], tmp_path)) as visit:
+        visit.page.locator('[data-set="3,7"]').click()
+        assert visit.page.locator('[data-part="layer"]').text_content() == "3"
+        assert visit.page.locator('[data-part="head"]').text_content() == "7"
+        assert [one.input_value() for one in visit.page.locator("input[type=range]").all()] == ["3", "7"]
+        assert visit.complaints == []
 
 
 def test_words_can_be_dragged(browser, tmp_path):
