@@ -35,7 +35,7 @@ PATTERNS = {
     "source": r"(?m)^Source: (.*)$",
     "from": r"<!-- from (\S+) (\S+): (.*?) -->",  # chapter, cell, the numbers on the slide that stand in it
     "look": r"<!-- look: (.*?) -->",
-    "late": r"<!-- late: (.*?) -->",  # whether it is the first, second or third to leave out
+    "late": r"<!-- late: (.*?) -->",  # whether it is the first or the second to leave out
 }
 
 

@@ -38,12 +38,13 @@ def numbers(seed: int) -> dict[str, str]:
 
 def score(chance: random.Random) -> dict[str, str]:
     """Question 2: one pair, a quarter turn apart, turned by whole parts of half a turn."""
-    parts, a, b = chance.choice((3, 4, 6)), chance.randrange(2, 6), chance.randrange(2, 6)
+    parts, a, b = chance.choice((3, 6, 7)), chance.randrange(2, 6), chance.randrange(2, 6)
     n = chance.randrange(1, 5)
     m = n + chance.randrange(1, parts)
     q, k = (z * complex(math.cos(p * math.pi / parts), math.sin(p * math.pi / parts)) for z, p in ((a, m), (b * 1j, n)))
     found = (q * k.conjugate()).real
     names = {"parts": parts, "a": a, "b": b, "m": m, "n": n, "distance": m - n, "ab": a * b}
+    names |= {"m_far": m + 1000, "n_far": n + 1000}  # no whole number of turns, whatever the parts
     return {name: str(value) for name, value in names.items()} | {"score": f"{found:.3f}", "exchanged": f"{-found:.3f}"}
 
 
