@@ -141,7 +141,7 @@ def explore_longer() -> Piece:
         '“<span data-part="method"></span>” at <span data-part="factor"></span> × the trained length: '
         f'<b data-part="unseen"></b> of {DIM // 2} pairs come to angles never met (red).'
     )
-    sliders = (("method", METHODS, 0), ("length of the text", tuple(f"{f} ×" for f in FACTORS), 3))
+    sliders = (("method", METHODS, 0), ("text length", tuple(f"{f} ×" for f in FACTORS), 3))
     return Piece("longer", said, views, sliders, states, buttons=(0,))
 
 
@@ -207,7 +207,7 @@ def explore_hands() -> Piece:
         'hands <b data-part="unseen"></b> come to angles never met. From word to word pair 0 turns by '
         '<b data-part="near"></b> rad; in training it was 1.'
     )
-    sliders = (("method", METHODS, 0), ("length of the text", tuple(f"{f} ×" for f in FACTORS), 3))
+    sliders = (("method", METHODS, 0), ("text length", tuple(f"{f} ×" for f in FACTORS), 3))
     return Piece("hands", said, (View(alt, svg, (320, 148)),), sliders, states, buttons=(0,))
 
 

@@ -246,7 +246,7 @@ def explore_needles() -> Piece:
         }  # fmt: skip
     svg = (
         NEEDLE
-        + label(186, 60, "letters back to the value (in training up to 128)", anchor="middle")
+        + label(186, 60, "letters back to the value (trained: 128)", anchor="middle")
         + label(0, 78, "before it")
     )
     svg += "".join(label(92 + 47 * column, 78, str(back), anchor="middle") for column, back in enumerate(BACK))
