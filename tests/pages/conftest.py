@@ -196,7 +196,7 @@ class Live:
             source,
         )
         self.input = page.locator("div.cell_input").nth(number)
-        self.cell = self.input.locator("xpath=ancestor::div[contains(@class, 'cell ')][1]")
+        self.cell = self.input.locator("xpath=ancestor::div[contains(concat(@class, ' '), 'cell ')][1]")
         self.cell.evaluate(
             """cell => document.querySelectorAll('details').forEach(fold => {
                 if (fold.contains(cell) || cell.contains(fold)) fold.open = true;
