@@ -245,9 +245,7 @@ def explore_needles() -> Piece:
             "far": {"text": f"{found[0, -1]:.0f}%"}, "crowd": {"text": f"{found[-1, 0]:.0f}%"},
         }  # fmt: skip
     svg = (
-        NEEDLE
-        + label(186, 60, "letters back to the value (trained: 128)", anchor="middle")
-        + label(0, 78, "before it")
+        NEEDLE + label(186, 60, "letters back to the value (trained: 128)", anchor="middle") + label(0, 78, "before it")
     )
     svg += "".join(label(92 + 47 * column, 78, str(back), anchor="middle") for column, back in enumerate(BACK))
     svg += "".join(label(52, 106 + 40 * row, str(before), anchor="end") for row, before in enumerate(BEFORE))
