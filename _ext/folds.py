@@ -14,6 +14,7 @@ from _ext.statements import HEAD
 
 BEFORE = "<summary>Before you start"  # the fold at the head of a chapter
 CHECK = re.compile(r"\bassert|\b(proved|refuted)\(")
+CODE, CHECKED = "Show the code", "Checked by a cell"  # the second shows nothing: it would have stopped the notebook
 
 
 def fold_together(app: Sphinx, doctree: nodes.document) -> None:
@@ -58,9 +59,13 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
         if cell.get("hide_mode") == "input" and cell["prompt_show"] == "Show code cell {type}":
             lines = source.strip().splitlines()
             size = f"({len(lines)} lines)" if len(lines) > 1 else "(1 line)"
-            what = "setup" if is_setup(source) else "code"
-            cell["prompt_show"] = f"Setup {size}" if what == "setup" else f"Show the code {size}"
-            cell["prompt_hide"] = f"Hide the {what}"
+            if is_setup(source):
+                cell["prompt_show"], cell["prompt_hide"] = f"Setup {size}", "Hide the setup"
+            elif len(cell) == 1 and CHECK.search(source):
+                cell["prompt_show"], cell["prompt_hide"] = f"{CHECKED} {size}", "Hide the check"
+                cell["classes"].append("rb-checked")
+            else:
+                cell["prompt_show"], cell["prompt_hide"] = f"{CODE} {size}", "Hide the code"
         elif len(cell) > 1 and only_draws(source):
             cell.remove(code)
             begin = '<details class="rb-source"><summary>Code of this figure</summary>'
@@ -86,16 +91,20 @@ class JoinRuns(SphinxPostTransform):
                 cell.parent.remove(cell)
                 cell[:] = cell[0][:]
             fold[:0] = above
+            if not all("rb-checked" in cell["classes"] for cell in (*above, last)):
+                last["classes"] = [name for name in last["classes"] if name != "rb-checked"]
             sources = [block.astext().strip() for block in fold.findall(nodes.literal_block)]
-            what = "checks" if len(last) == 1 and all(map(CHECK.search, sources)) else "cells"
-            lines = sum(len(source.splitlines()) for source in sources)
-            fold["prompt_show"] = f"Show the code of {len(sources)} {what} ({lines} lines)"
+            size = f"({sum(len(source.splitlines()) for source in sources)} lines)"
+            if "rb-checked" in last["classes"]:
+                fold["prompt_show"], fold["prompt_hide"] = f"Checked by {len(sources)} cells {size}", "Hide the checks"
+            else:
+                fold["prompt_show"], fold["prompt_hide"] = f"{CODE} of {len(sources)} cells {size}", "Hide the code"
 
 
 def is_folded(node: nodes.Node) -> bool:
     """Whether it is a cell whose code, which is no setup, stands in a fold of its own."""
     fold = node[0] if isinstance(node, nodes.container) and node.children else None
-    return isinstance(fold, HideCodeCellNode) and fold["prompt_show"].startswith("Show the code")
+    return isinstance(fold, HideCodeCellNode) and fold["prompt_show"].startswith((CODE, CHECKED))
 
 
 def is_setup(source: str) -> bool:

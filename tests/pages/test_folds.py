@@ -76,9 +76,12 @@ def run_of_cells(*cells):
 @pytest.mark.parametrize(
     ("cells", "folds"),
     [
-        ([("assert a", 0), ("b\nassert c", 0), ("proved(d)", 0)], ["Show the code of 3 checks (4 lines)"]),
+        ([("assert a", 0), ("b\nassert c", 0), ("proved(d)", 0)], ["Checked by 3 cells (4 lines)"]),
         ([("assert a", 0), ("b", 0)], ["Show the code of 2 cells (2 lines)"]),
         ([("assert a", 0), ("assert b", 1)], ["Show the code of 2 cells (2 lines)"]),
+        ([("assert a", 0)], ["Checked by a cell (1 line)"]),
+        ([("assert a", 1)], ["Show the code (1 line)"]),
+        ([("b", 0), ("assert a", 0)], ["Show the code of 2 cells (2 lines)"]),
         ([("a", 1), ("b", 1)], ["Show the code (1 line)", "Show the code (1 line)"]),
         ([("import a", 0), ("b", 0), ("c", 0)], ["Setup (1 line)", "Show the code of 2 cells (2 lines)"]),
     ],
@@ -88,6 +91,7 @@ def test_folds_with_nothing_between_are_one(cells, folds, tmp_path):
     page = Book(tmp_path / "book", {"one.ipynb": run_of_cells(*cells)})["one"]
     assert re.findall(r'class="collapsed[^>]*>(.*?)</p>', page) == folds
     assert page.count("<details") == page.count("</details>") == len(folds)
+    assert bool(re.search(r"rb-checked[^>]*> <details", page)) == folds[0].startswith("Checked")
     assert page.count('<div class="cell ') == page.count('<div class="cell_input') == len(cells)
     if cells[-1][1]:
         assert page.rindex("</details>") < page.rindex("printed")
