@@ -48,6 +48,7 @@
       this.breakIt = bar.querySelector("button:not(.rb-try)");
       this.input = bar.parentElement;
       this.number = blocks.indexOf(this.input.querySelector("pre"));
+      this.coloured = blocks[this.number].innerHTML.split("\n");
       this.stored = bar.closest("div.cell").querySelector(".cell_output");
       this.text = texts[this.number];
       // What is seen has parts, which would be read one by one and once more; what is heard is one text.
@@ -58,8 +59,12 @@
       if (this.breakIt) this.breakIt.onclick = () => this.change();
       this.code = element("textarea", { className: "rb-code", value: this.text, wrap: "off", spellcheck: false,
         autocapitalize: "off", ariaLabel: "Python code of this cell. Control and Enter run it." });
-      this.code.oninput = () => (this.code.rows = this.code.value.split("\n").length);
-      this.code.oninput();
+      // Its text is not seen: below it lies the same one in colours.
+      this.colours = element("pre", { className: "rb-colours highlight", ariaHidden: "true" });
+      this.editor = element("div", { className: "rb-editor" }, this.colours, this.code);
+      this.code.oninput = () => this.paint();
+      this.code.onscroll = () => Object.assign(this.colours, { scrollLeft: this.code.scrollLeft, scrollTop: this.code.scrollTop });
+      this.paint();
       this.code.setSelectionRange(0, 0);
       this.code.onkeydown = (event) => {
         if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey || event.shiftKey)) return;
@@ -86,11 +91,28 @@
       Cell.open.add(this);
       start();
       this.input.firstElementChild.hidden = true;
-      this.bar.before(this.code);
+      this.bar.before(this.editor);
       this.tryIt.replaceWith(this.runs);
       this.status.before(this.reset, this.close);
       this.bar.append(this.meter);
       return true;
+    }
+
+    // A line of the book has the book's colours; in any other the part that differs is marked.
+    paint() {
+      const book = this.text.split("\n"), lines = this.code.value.split("\n");
+      const one = (line, index) => {
+        const known = book.indexOf(line);
+        if (known >= 0) return element("span", { innerHTML: this.coloured[known] });
+        const was = lines.length === book.length ? book[index] : "";
+        let from = 0, to = 0;
+        while (from < line.length && line[from] === was[from]) from++;
+        while (to < Math.min(line.length, was.length) - from && line.at(-1 - to) === was.at(-1 - to)) to++;
+        const end = line.length - to;
+        return element("span", {}, line.slice(0, from), element("mark", { textContent: line.slice(from, end) }), line.slice(end));
+      };
+      this.code.rows = lines.length;
+      this.colours.replaceChildren(...lines.flatMap((line, index) => [one(line, index), "\n"]));
     }
 
     say(...words) {
@@ -139,6 +161,7 @@
       const line = this.code.value.slice(0, this.code.value.indexOf(from)).split("\n").length;
       const column = this.code.value.split("\n")[line - 1].indexOf(from);
       this.code.value = this.code.value.replace(from, () => to);
+      this.paint();
       const longest = Math.max(...this.code.value.split("\n").map((one) => one.length));
       this.code.scrollLeft = (this.code.scrollWidth * column) / longest - this.code.clientWidth / 2; // on a phone
       const [was, is] = [from, to].map((textContent) => element("code", { textContent }));
@@ -206,7 +229,7 @@
 
     restore() {
       this.code.value = texts[this.number] = this.text;
-      this.code.oninput();
+      this.paint();
       this.clear();
       if (this.stored) this.stored.hidden = false;
       this.say(this.stored ? "The text and the result of the book are back." : "The text of the book is back.");
@@ -215,7 +238,7 @@
     leave() {
       this.restore();
       Cell.open.delete(this);
-      this.code.remove();
+      this.editor.remove();
       this.runs.replaceWith(this.tryIt);
       this.say(); // else it would be read when the editor opens again
       for (const part of [this.reset, this.close, this.status, this.heard, this.meter]) part.remove();

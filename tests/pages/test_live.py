@@ -78,6 +78,18 @@ def test_one_click_breaks_a_proof_and_one_brings_it_back(browser, served):
         proof.status.locator("math").nth(1).wait_for()  # two formulas: they are set after the words
         assert "rhs reduces to" in proof.cell.locator(".rb-live [aria-live]").text_content()
         assert "Traceback" not in words
+        colours = proof.cell.locator(".rb-colours")
+        assert "".join(colours.locator("mark").all_text_contents()) == "-", "only the sign is marked"
+        assert colours.text_content().strip() == proof.code.input_value().strip()
+        assert colours.locator("span.o, span.p").count() > 10, "the other lines have the colours of the book"
+        proof.click("Reset")
+        assert colours.locator("mark").count() == 0
+        proof.code.press("Control+End")
+        proof.code.press_sequentially("\nx = 1")
+        assert colours.locator("mark").all_text_contents() == ["x = 1"]
+        assert proof.code.evaluate("n => [n.scrollHeight, n.clientWidth]") == colours.evaluate(
+            "n => [n.scrollHeight, n.clientWidth]"
+        )
         proof.click("Reset")
         assert proof.code.input_value() == cell.source
         assert "Refused" not in proof.status.inner_text()
