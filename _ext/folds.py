@@ -61,6 +61,7 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
             size = f"({len(lines)} lines)" if len(lines) > 1 else "(1 line)"
             if is_setup(source):
                 cell["prompt_show"], cell["prompt_hide"] = f"Setup {size}", "Hide the setup"
+                cell["classes"] += [] if len(cell) > 1 else ["rb-setup"]
             elif len(cell) == 1 and CHECK.search(source):
                 cell["prompt_show"], cell["prompt_hide"] = f"{CHECKED} {size}", "Hide the check"
                 cell["classes"].append("rb-checked")

@@ -64,7 +64,7 @@ DRAWING = """
 .rh-flat{--h:var(--r)}
 .rh-word{font:italic 700 17px Georgia,serif;text-anchor:middle;dominant-baseline:central;paint-order:stroke;
 stroke:var(--rh-paper,Canvas);stroke-width:4px}
-.rh-axis-name{font:14.5px var(--pst-font-family-base,sans-serif);fill:currentColor;opacity:.8}
+.rh-axis-name{font:17px var(--pst-font-family-base,sans-serif);fill:currentColor;opacity:.8}
 @media (prefers-reduced-motion:reduce){[class*=rh-],.rh-ribbon span{transition:none!important}}
 """
 STYLE = f"""
