@@ -7,7 +7,20 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from figures.interactive import KEY_INK, OTHER_INK, QUERY_INK, Piece, State, View, colour_key, label, minus, pointer
+from figures.interactive import (
+    KEY_INK,
+    OTHER_INK,
+    QUERY_INK,
+    Piece,
+    State,
+    View,
+    colour_key,
+    grip,
+    label,
+    minus,
+    path,
+    pointer,
+)
 from figures.style import BLUE, GREEN, MAP, OTHER, SIGNED, VERMILLION, frame, panels, sheet, signed, styled
 from lab.similarity import closest_codes
 from rope_lib import inverse_frequencies
@@ -215,3 +228,62 @@ def bars_and_hands(pairs: int) -> str:
         f'<path stroke="{KEY_INK}" stroke-width="12" data-part="below"></path>'
         '<path d="M20 52h296" stroke="currentColor"></path>' + hands
     )
+
+
+LAST, SPEED, LOOKS = 24, 0.5, 6  # places; rad a place; steps from one view to the next
+
+
+def seen(look: int, m: float) -> tuple[float, float]:
+    """Where a point of the spiral is seen, in pixels: from above at 0, from the side at LOOKS, along it at 2 LOOKS.
+
+    The spiral runs to the right; its height is the cosine, and its depth the sine.
+    """
+    sine, cosine = math.sin(SPEED * m), math.cos(SPEED * m)
+    above, along = (math.pi / 2 * max(0, share) for share in (1 - look / LOOKS, look / LOOKS - 1))
+    x, y = on_axis(look, m)
+    return x + 70 * sine * math.sin(along), y - 70 * (cosine * math.cos(above) + sine * math.sin(above))
+
+
+def on_axis(look: int, m: float) -> tuple[float, float]:
+    """Where the spoke of a place begins."""
+    return 160 + 11 * (m - LAST / 2) * math.sin(math.pi / 2 * min(1, 2 - look / LOOKS)), 96
+
+
+def explore_waves() -> Piece:
+    """A spiral that one can turn: from above it is a sine, from the side a cosine, along its axis a clock hand."""
+    looks = {0: "from above", LOOKS: "from the side", 2 * LOOKS: "from its end"}
+    axes = {0: ("sine", "place"), LOOKS: ("cosine", "place"), 2 * LOOKS: ("cosine", "sine")}
+    steps = tuple(looks.get(look, "on the way") for look in range(2 * LOOKS + 1))
+    states = {}
+    for look, m in product(range(2 * LOOKS + 1), range(LAST + 1)):
+        tip, (up, right) = seen(look, m), axes.get(look, ("", ""))
+        states[look, m] = {
+            "spiral": {"d": path([seen(look, place / 4) for place in range(4 * LAST + 1)])},
+            "axis": {"d": path([on_axis(look, 0), on_axis(look, LAST)])},
+            "hand": {"d": path([on_axis(look, m), tip])},
+            "tip": {"d": path([tip]) + "h0"},
+            "held": {"d": path([tip]) + "h0"},
+            "up": {"text": up},
+            "right": {"text": right},
+            "look": {"text": steps[look]},
+            "m": {"text": m},
+            "sine": {"text": minus(f"{math.sin(SPEED * m):.2f}")},
+            "cosine": {"text": minus(f"{math.cos(SPEED * m):.2f}")},
+        }
+    drawing = (
+        '<g fill="none" stroke="currentColor"><path class="rp-bend" stroke-width="2" data-part="spiral"></path>'
+        '<path class="rp-bend" opacity=".45" data-part="axis"></path></g>'
+        f'<g stroke="{OTHER_INK}" stroke-width="3" stroke-linecap="round">'
+        '<path class="rp-bend" data-part="hand"></path>'
+        '<path class="rp-bend" stroke-width="14" data-part="tip"></path></g>'
+        + grip(1, part="held")
+        + label(14, 16, part="up")
+        + label(310, 196, part="right", anchor="end")
+    )
+    alt = "A spiral with a spoke at one place: a wave from above and from the side, a circle with a hand from its end."
+    said = (
+        'Place <b data-part="m"></b>, seen <span data-part="look"></span>: sine <b data-part="sine"></b>, cosine '
+        '<b data-part="cosine"></b>.'
+    )
+    sliders = ("look", steps, LOOKS), ("place", tuple(map(str, range(LAST + 1))), 4)
+    return Piece("waves", said, (View(alt, drawing, (320, 210)),), sliders, states, play=0, pace=200)

@@ -298,6 +298,29 @@ def test_the_chosen_distance_wins():
         assert state["winner"]["cx"] == 40 + 2 * r
 
 
+def test_a_spiral_is_seen_as_sine_cosine_and_hand():
+    """Each point is where a camera sees it that is turned about one axis of the space, then about another."""
+    for (look, m), state in PIECES["waves"].states.items():
+        above, along = (math.radians(15 * max(0, steps)) for steps in (6 - look, look - 6))
+
+        def camera(place, radius, above=above, along=along):
+            turned = complex(11 * (place - 12), -70 * radius * math.sin(place / 2)) * cmath.exp(1j * along)
+            raised = complex(70 * radius * math.cos(place / 2), turned.imag) * cmath.exp(1j * above)
+            return 160 + turned.real, 96 - raised.real
+
+        spiral = numbers(state["spiral"]["d"])
+        expected = [part for place in range(97) for part in camera(place / 4, 1)]
+        assert spiral == pytest.approx(expected, abs=0.06)
+        assert numbers(state["hand"]["d"]) == pytest.approx([*camera(m, 0), *camera(m, 1)], abs=0.06)
+        assert numbers(state["tip"]["d"])[:2] == pytest.approx(camera(m, 1), abs=0.06)
+        if look == 12:
+            centre, tip = camera(m, 0), camera(m, 1)
+            assert centre == pytest.approx((160, 96))
+            assert (tip[0] - 160, 96 - tip[1]) == pytest.approx((70 * math.sin(m / 2), 70 * math.cos(m / 2)))
+        said = [number(state[name]["text"]) for name in ("sine", "cosine")]
+        assert said == pytest.approx([math.sin(m / 2), math.cos(m / 2)], abs=0.005)
+
+
 def test_equal_steps_and_no_others_give_one_score_for_each_distance():
     """Each dot is the score of the turned words; those of a distance are level just if the steps are equal."""
     for (_, evenness), state in PIECES["steps"].states.items():

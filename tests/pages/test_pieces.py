@@ -379,7 +379,7 @@ PLACE = """grip => {
 }"""
 
 
-GRIPS = {"rotation": 3, "blocks": 2, "decay": 1, "winner": 1, "linear": 3, "longer": 1, "gap": 1, "hero": 6}
+GRIPS = {"waves": 1, "rotation": 3, "blocks": 2, "decay": 1, "winner": 1, "linear": 3, "longer": 1, "gap": 1, "hero": 6}
 
 
 def phone(browser, html, name):
