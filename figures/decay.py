@@ -323,7 +323,7 @@ CHAIN = (
     'vector-effect="non-scaling-stroke" data-part="chain"></path></g></g>'
     '<circle r="3" fill="currentColor"></circle></g>'
     '<text x="4" y="14">zoom <tspan data-part="times"></tspan> ×</text>'
-    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: mean distance from start</text>'
+    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: mean distance</text>'
 )
 
 
@@ -336,11 +336,11 @@ def bound_curve() -> str:
     return (
         f'<path d="M{LEFT} {FLOOR - HIGH}V{FLOOR}H310M36 {FLOOR - 4}v8" fill="none" stroke="currentColor"></path>'
         + label(30, FLOOR - HIGH + 6, "1", anchor="end")
-        + label(30, FLOOR + 4, "0", anchor="end")
+        + label(36, FLOOR + 18, "0", anchor="middle")
         + ticks
         + label(310, FLOOR + 38, "distance Δ (tokens)", anchor="end")
         + label(LEFT + 4, 14, "RoFormer’s curve")
-        + label(310, 14, "dashed: its level", anchor="end")
+        + label(310, 14, "dashed: level", anchor="end")
         + f'<g transform="scale(.5)"><path stroke="{QUERY_INK}" stroke-width="4" data-part="curve"></path></g>'
         + '<path stroke="currentColor" stroke-width="1.5" stroke-dasharray="5 4" data-part="level"></path>'
         + '<path stroke="currentColor" opacity=".35" data-part="cursor"></path>'

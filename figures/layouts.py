@@ -178,7 +178,7 @@ def wrong_bars() -> str:
     """A row of red ones."""
     return (
         '<path d="M8 66H312" stroke="currentColor" opacity=".4"></path>'
-        + f'<text x="8" y="14" style="fill:{RED}">interleaved numbers, turned as halves: wrong</text>'
+        + f'<text x="8" y="14" style="fill:{RED}">turned as if half-split: wrong</text>'
         + "".join(
             f'<g transform="translate({27 + 38 * i} 66)"><path class="rp-bend" stroke="{RED}" stroke-width="22" '
             f'data-part="wrong{i}"></path><text y="64" text-anchor="middle" font-weight="700">{pair}</text></g>'

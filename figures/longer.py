@@ -244,7 +244,7 @@ def turns_of_pairs() -> str:
         '<path stroke="var(--rp-wrong)" stroke-width="5" data-part="unmet"></path>'
         f'<path d="M20 {level(1)}H300" stroke="currentColor" stroke-dasharray="4 4"></path>'
         + label(300, level(1) - 6, "one turn", anchor="end")
-        + label(20, 16, "turns of 16 pairs; grey: trained, now: blue, red")
+        + label(12, 16, "turns of 16 pairs, grey: trained")
         + label(20, 216, "pair 0")
         + label(300, 216, "pair 15", anchor="end")
     )
@@ -257,8 +257,8 @@ PROBE = (
     '<path d="M30 113H310" stroke="currentColor" stroke-opacity="0.4"></path>'
     + line("score", SCORE_INK)
     + grip(1, part="grip")
-    + label(30, 16, "score of one word with itself, further off")
-    + label(310, 216, "distance; shaded: in training, framed: now", anchor="end")
+    + label(30, 16, "score of a word with itself")
+    + label(310, 216, "distance; grey: trained", anchor="end")
 )
 
 

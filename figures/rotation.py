@@ -405,7 +405,7 @@ def explore_steps() -> Piece:
         + label(50, 12, "score")
         + "".join(
             f'<circle cx="{x}" cy="8" r="6" fill="{colour}"></circle>{label(x + 10, 12, text)}'
-            for x, text, (*_, colour) in zip((122, 248), ("“red” 1 before", "2 before"), colours, strict=True)
+            for x, text, (*_, colour) in zip((138, 232), ("1 before", "2 before"), colours, strict=True)
         )
         + label(310, 192, "place of “car”", anchor="end")
         + "".join(

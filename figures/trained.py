@@ -225,7 +225,7 @@ NEEDLE = (  # one text: letters, a key and its value, letters, and the key that 
     f'<text x="0" y="16">c a f … b <tspan fill="{KEY_INK}" font-weight="700">◆</tspan>'
     f'<tspan fill="{SCORE_INK}" font-weight="700">h</tspan> d g … e a c '
     f'<tspan fill="{KEY_INK}" font-weight="700">◆</tspan> ?</text>'
-    + label(0, 34, "key ◆, value h: which letter stood behind the key?")
+    + label(0, 34, "key ◆, value h: what stood behind the key?")
 )
 
 

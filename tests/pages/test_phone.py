@@ -121,3 +121,33 @@ def test_axe_finds_nothing_serious_on_a_phone(phone):
     """The rest is that of a wide page: the head and the foot, which differ, are those of one template."""
     first = on_disk(phone.url).stem == "index"
     assert judge(phone, schemes=("light",), rules=ALL if first else WIDTH) == []
+
+
+LABELS = """() => {
+    const found = [];
+    for (const piece of document.querySelectorAll(".rope-piece")) for (const drawing of piece.querySelectorAll("svg")) {
+        const texts = [...drawing.querySelectorAll("text")].filter(text => text.textContent.trim());
+        const {left, right} = piece.getBoundingClientRect(), boxes = texts.map(text => text.getBoundingClientRect());
+        boxes.forEach((box, i) => {
+            if (box.left < left - 1 || box.right > right + 1) found.push([piece.id, texts[i].textContent, "is cut"]);
+            boxes.slice(0, i).forEach((other, j) => {
+                const width = Math.min(box.right, other.right) - Math.max(box.left, other.left);
+                const height = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+                if (width > 1.5 && height > 5) found.push([piece.id, texts[i].textContent, texts[j].textContent]);
+            });
+        });
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (400, 900)])
+def test_labels_of_pieces_are_whole_and_apart(width, height, browser, html):
+    """In their first states. The higher the screen, the larger is a drawing, and with it its type."""
+    with Visit(browser, "chapters/index.html", width=width) as visit:
+        visit.page.set_viewport_size({"width": width, "height": height})
+        for page in PAGES:
+            path = html / page
+            if 'class="rope-piece' in path.read_text(encoding="utf-8"):
+                visit.page.goto(path.as_uri())
+                assert visit.page.evaluate(LABELS) == [], page
