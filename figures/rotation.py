@@ -363,6 +363,15 @@ PLACES, EVENNESS = 7, 8  # words, and steps from a way of growing to equal ones
 LOT = (0.0, 1.9, 2.3, 2.9, 4.6, 5.2, 6.0)  # angles drawn by lot, in steps of TURN
 
 
+SCORES_SAID = '“red” 1 before “car”: score <b data-part="near"></b>; 2 before: <b data-part="far"></b>.'
+
+
+def range_of(scores: list[float]) -> str:
+    """The scores of a distance, in words."""
+    low, high = (minus(f"{end:.2f}") for end in (min(scores), max(scores)))
+    return f"{low} at every place" if low == high else f"{low} to {high}, by the place"
+
+
 def grown(way: str, evenness: int) -> list[float]:
     """The angle at each place, in rad: a way of growing, and on the way to equal steps; the last one stays."""
     last = PLACES - 1
@@ -387,8 +396,7 @@ def explore_steps() -> Piece:
             scores = [length * math.cos(between + angles[m] - angles[m - apart]) for m in range(apart, PLACES)]
             for m, score in enumerate(scores, start=apart):
                 state[f"{name}{m}"] = {"style": f"--x:{44 + 42 * m};--y:{108 - 32 * score:.1f}"}
-            low, high = (minus(f"{end:.2f}") for end in (min(scores), max(scores)))
-            said.append(f"{low} at every place" if low == high else f"{low} to {high}, by the place")
+            said.append(range_of(scores))
         state |= {"near": {"text": said[0]}, "far": {"text": said[1]}}
         states[i, evenness] = state
     hands = "".join(
@@ -397,23 +405,6 @@ def explore_steps() -> Piece:
         for m in range(PLACES)
     )
     circle = '<circle r="80" fill="none" stroke="currentColor" opacity=".45" stroke-dasharray="2 4"></circle>'
-    colours = (1, "one", SCORE_INK), (2, "two", OTHER_INK)
-    curve = (
-        '<path d="M44 22V194M44 108H310" stroke="currentColor"></path>'
-        + "".join(label(44 + 42 * m, 126, str(m), anchor="middle") for m in range(1, PLACES))
-        + "".join(label(38, 113 - 32 * score, minus(str(score)), anchor="end") for score in (-2, 0, 2))
-        + label(50, 12, "score")
-        + "".join(
-            f'<circle cx="{x}" cy="8" r="6" fill="{colour}"></circle>{label(x + 10, 12, text)}'
-            for x, text, (*_, colour) in zip((138, 232), ("1 before", "2 before"), colours, strict=True)
-        )
-        + label(310, 192, "place of “car”", anchor="end")
-        + "".join(
-            f'<g class="rp-move" data-part="{name}{m}"><circle r="6" fill="{colour}"></circle></g>'
-            for apart, name, colour in colours
-            for m in range(apart, PLACES)
-        )
-    )
     views = (
         View(
             "Seven hands from the centre of a circle, numbered by place: the angle by which a word is turned there.",
@@ -423,14 +414,86 @@ def explore_steps() -> Piece:
         View(
             "The score of “car” at each place with “red” one before it, and two before: dots on two level lines, or "
             "scattered.",
-            curve,
+            score_dots(PLACES, 42, 108, 32, (-2, 0, 2)),
             (320, 200),
         ),
     )
-    said = '“red” 1 before “car”: score <b data-part="near"></b>; 2 before: <b data-part="far"></b>.'
     shares = tuple(f"{100 * evenness / EVENNESS:.0f}\xa0%" for evenness in range(EVENNESS + 1))
-    return Piece("steps", said, views, (("steps", ways, 0), ("made equal", shares, 0)), states,
+    return Piece("steps", SCORES_SAID, views, (("steps", ways, 0), ("made equal", shares, 0)), states,
                  buttons=(0,), play=1, pace=500)  # fmt: skip
+
+
+def score_dots(places: int, apart: int, zero: int, unit: int, ticks: tuple[int, ...]) -> str:
+    """Axes for the score of a word at each place with the one 1 before it, `one1` ..., and 2 before, `two2` ..."""
+    colours = (1, "one", SCORE_INK), (2, "two", OTHER_INK)
+    return (
+        f'<path d="M44 22V194M44 {zero}H310" stroke="currentColor"></path>'
+        + "".join(label(44 + apart * m, zero + 18, str(m), anchor="middle") for m in range(1, places))
+        + "".join(label(38, zero + 5 - unit * score, minus(str(score)), anchor="end") for score in ticks)
+        + label(50, 12, "score")
+        + "".join(
+            f'<circle cx="{x}" cy="8" r="6" fill="{colour}"></circle>{label(x + 10, 12, text)}'
+            for x, text, (*_, colour) in zip((138, 232), ("1 before", "2 before"), colours, strict=True)
+        )
+        + label(310, max(192, zero + 36), "place of “car”", anchor="end")
+        + "".join(
+            f'<g class="rp-move" data-part="{name}{m}"><circle r="6" fill="{colour}"></circle></g>'
+            for before, name, colour in colours
+            for m in range(before, places)
+        )
+    )
+
+
+def between(word: complex, m: int, share: float) -> complex:
+    """A word with a code added to it, at share 0; turned, at 1; and on the way from the one to the other."""
+    return (1 - share) * (word + turn(1, m, TURN)) + share * turn(word, m, TURN)
+
+
+def explore_morph() -> Piece:
+    """The circle of an added code moves to 0 and becomes a turn: what is the score of neighbours worth?"""
+    car, red, places, states = complex(*CAR), complex(*RED), 10, {}
+    for step in range(EVENNESS + 1):
+        share, said = step / EVENNESS, []
+        centre, radius = (1 - share) * car, abs(1 - share + share * car)
+        state = {
+            "circle": {"cx": f"{34 * centre.real:.1f}", "cy": f"{-34 * centre.imag:.1f}", "r": f"{34 * radius:.1f}"}
+        }
+        for m in range(places):
+            tip = 34 * between(car, m, share)
+            state[f"tip{m}"] = {"style": f"--x:{tip.real:.1f};--y:{-tip.imag:.1f}"}
+        for apart, name in ((1, "one"), (2, "two")):
+            pairs = [(between(car, m, share), between(red, m - apart, share)) for m in range(apart, places)]
+            scores = [(q * k.conjugate()).real for q, k in pairs]
+            for m, score in enumerate(scores, start=apart):
+                state[f"{name}{m}"] = {"style": f"--x:{44 + 29 * m};--y:{170 - 21 * score:.1f}"}
+            said.append(range_of(scores))
+        states[(step,)] = state | {"near": {"text": said[0]}, "far": {"text": said[1]}}
+    tips = "".join(
+        f'<g class="rp-move" data-part="tip{m}"><circle r="10" fill="var(--rh-paper,Canvas)" stroke="{QUERY_INK}">'
+        f"</circle>{label(0, 5, str(m), anchor='middle')}</g>"
+        for m in range(places)
+    )
+    plane = (
+        '<g transform="translate(128 104)"><path d="M-90 0H190M0 -96V96" stroke="currentColor" opacity=".25"></path>'
+        f'<circle fill="none" stroke="{OTHER_INK}" stroke-dasharray="2 4" data-part="circle"></circle>'
+        f'<g transform="rotate({-math.degrees(np.angle(car)):.1f})">{pointer(34 * abs(car), QUERY_INK)}</g>{tips}</g>'
+    )
+    views = (
+        View(
+            "The tips of “car” at ten places: on a circle about the tip of the word if a code is added, on one about 0 "
+            "if the word is turned.",
+            plane,
+            (320, 208),
+        ),
+        View(
+            "The score of “car” at each place with “red” one before it, and two before: dots in waves if a code is "
+            "added, on two level lines if the words are turned.",
+            score_dots(places, 29, 170, 21, (0, 2, 4, 6)),
+            (320, 208),
+        ),
+    )
+    steps = ("added", *("on the way",) * (EVENNESS - 1), "turned")
+    return Piece("morph", SCORES_SAID, views, (("the code is", steps, 0),), states, play=0, pace=500)
 
 
 def explore_blocks() -> Piece:

@@ -338,6 +338,26 @@ def test_equal_steps_and_no_others_give_one_score_for_each_distance():
             assert level is (evenness == 8) is ("every place" in state[says]["text"])
 
 
+def test_an_added_code_becomes_a_turn_and_its_scores_level():
+    """The tips lie on a circle that moves to 0; there they are the turned word, and each distance has one score."""
+    for (step,), state in PIECES["morph"].states.items():
+        share, tips = step / 8, {}
+        for word in (CAR, RED):
+            added = [word + cmath.exp(1j * SPEED * m) for m in range(10)]
+            tips[word] = [a + share * (word * cmath.exp(1j * SPEED * m) - a) for m, a in enumerate(added)]
+        centre, circle = 34 * (CAR - share * CAR), {name: float(value) for name, value in state["circle"].items()}
+        assert complex(circle["cx"], -circle["cy"]) == pytest.approx(centre, abs=0.1)
+        for m, tip in enumerate(tips[CAR]):
+            at = complex(variable(state[f"tip{m}"]["style"], "x"), -variable(state[f"tip{m}"]["style"], "y"))
+            assert at == pytest.approx(34 * tip, abs=0.1)
+            assert abs(at - centre) == pytest.approx(circle["r"], abs=0.2)
+        for apart, name, says in ((1, "one", "near"), (2, "two", "far")):
+            scores = [(tips[CAR][m] * tips[RED][m - apart].conjugate()).real for m in range(apart, 10)]
+            drawn = [variable(state[f"{name}{m}"]["style"], "y") for m in range(apart, 10)]
+            assert drawn == pytest.approx([170 - 21 * score for score in scores], abs=0.1)
+            assert (max(scores) - min(scores) < 1e-9) is (step == 8) is ("every place" in state[says]["text"])
+
+
 def test_hands_come_where_a_method_takes_them():
     """Each arc ends at the angle of its pair, or is whole; what was never met is red."""
     piece = PIECES["hands"]
