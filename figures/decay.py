@@ -192,6 +192,7 @@ def explore_winner() -> Piece:
         states[place,] = {
             "curve": {"d": path(points)}, "winner": {"cx": 40 + 2 * r}, "grip": {"d": f"M{40 + 2 * r} {high}h0"},
             "r": {"text": r}, "second": {"text": f"{scores[distances != r].max():.2f}"},
+            "next": {"text": "neighbours come" if 0 < r < reach else "neighbour comes"},
         }  # fmt: skip
     svg = (
         f'<path d="M40 {low}H300M40 {high}v{low - high}" stroke="currentColor" stroke-opacity=".4"></path>'
@@ -205,8 +206,8 @@ def explore_winner() -> Piece:
     )
     alt = "A curve that is highest, at 1, at the chosen distance, and falls to both sides; a dot marks its top."
     said = (
-        'The same query, and a key made for distance <b data-part="r"></b>: there its score is largest; at each other '
-        'distance here it is at most <b data-part="second"></b> of that.'
+        'The same query, and a key made for distance <b data-part="r"></b>: there its score is largest. Its '
+        '<span data-part="next"></span> next, with <b data-part="second"></b> of it.'
     )
     sliders = (("a key made for", tuple(map(str, winners)), 12),)
     return Piece("winner", said, (View(alt, svg, (320, 192)),), sliders, states, play=0, pace=500)

@@ -146,7 +146,8 @@ def words(rows: list[list], *, coloured: bool = False) -> str:
 def summary(rows: list[list]) -> str:
     """What one sees in colours, in numbers."""
     same, rare = sum(text == best for text, _, best, _ in rows), sum(p < BORDERS[0] for _, p, *_ in rows)
-    return f"The published engine agrees at {same} of {len(rows)} places, and finds {rare} words unlikely."
+    places = f"{same} of {len(rows)} places"
+    return f"Reading this, the published engine would write the same word at {places}; {rare} words it finds unlikely."
 
 
 def choices(name: str, labels: list[str], *, yours: bool = False) -> str:

@@ -88,7 +88,7 @@ def explore_gap() -> Piece:
         + grip(1, part="grip")
         + "".join(label(160 + 30 * x, 218, minus(f"{x:+d}") if x else "0", anchor="middle") for x in range(-5, 6))
         + label(160, 238, "difference of two models that are equally", anchor="middle")
-        + label(160, 255, "good, 69 % right (points)", anchor="middle")
+        + label(160, 255, "good, 69 % right (percentage points)", anchor="middle")
     )  # fmt: skip
     alt = "A bell curve of differences of two equally good models, and dashed lines at the gap on both sides."
     said = (

@@ -164,7 +164,9 @@ def bars_that_move() -> str:
     inks = dict(zip("ABCD", (QUERY_INK, KEY_INK, SCORE_INK, OTHER_INK), strict=True))
     rows = "".join(
         f'<path d="M8 {height}H312" stroke="currentColor" opacity=".4"></path>' + label(8, height - 52, text)
-        for text, height in zip(("interleaved", "half-split (press it below)"), (66, 206), strict=True)
+        for text, height in zip(
+            ("interleaved: a pair side by side", "half-split: a pair 4 apart"), (66, 206), strict=True
+        )
     )
     return rows + "".join(
         f'<g transform="translate({27 + 38 * i} 66)"><g class="rp-move" data-part="entry{i}">'

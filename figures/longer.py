@@ -204,8 +204,8 @@ def explore_hands() -> Piece:
     )
     said = (
         '“<span data-part="method"></span>” at <span data-part="factor"></span> × the trained length: of these four '
-        'hands <b data-part="unseen"></b> come to angles never met. From word to word pair 0 turns by '
-        '<b data-part="near"></b> rad; in training it was 1.'
+        'hands <b data-part="unseen"></b> come to angles never met. Pair 0 turns by '
+        '<b data-part="near"></b> rad a word; in training, by 1.'
     )
     sliders = (("method", METHODS, 0), ("text length", tuple(f"{f} ×" for f in FACTORS), 3))
     return Piece("hands", said, (View(alt, svg, (320, 148)),), sliders, states, buttons=(0,))

@@ -228,8 +228,8 @@ COLOURED = {  # on its button: what a map shows, how much is darkest, and what t
     "word before": (lambda found: found["back"][..., 1], 1.0, "all of it"),
     "first word": (lambda found: found["first"], 1.0, "all of it"),
     "64 back and more": (lambda found: found["back"][..., 7:].sum(-1), 1.0, "all of it"),
-    "price in a text": (lambda found: found["text, all pairs"], 0.1, "0.1 nats"),
-    "price in a copy": (lambda found: found["copy, all pairs"], 1.0, "1 nat"),
+    "price in a text": (lambda found: found["text, all pairs"], 0.1, "0.1 nats or more"),
+    "price in a copy": (lambda found: found["copy, all pairs"], 1.0, "1 nat or more"),
 }
 PLACES = (  # where a head looks: first at the first word, then by distance
     "at the first word", "at the word itself", "at the word before", "2 or 3 words back",
@@ -279,7 +279,7 @@ def explore_heads() -> Piece:
     )
     ends = ("first", "0", "1", *(str(low) if low in (4, 16, 64, 256) else "" for low in BACK[2:]))
     bars = (
-        label(10, 14, "its pairs: 0 fast, 31 slow; top 40 %")
+        label(10, 14, "share of each pair: 0 fast, 31 slow")
         + f'<path transform="translate(10 84) scale(9.4 2)" fill="{QUERY_INK}" data-part="pairs"></path>'
         + '<path d="M10 84H311M10 164H311" stroke="currentColor"></path>'
         + label(10, 106, "where it looks: words back")
@@ -297,8 +297,8 @@ def explore_heads() -> Piece:
     )
     said = (
         'Layer <b data-part="layer"></b>, head <b data-part="head"></b> looks mostly <span data-part="most"></span>. '
-        'If it does not turn, a word costs <b data-part="text"></b> nats in a text and <b data-part="copy"></b> in a '
-        'copy, <span data-part="fast"></span> if pairs 0 to 7 alone stand still.'
+        'Stopping its rotation adds <b data-part="text"></b> nats to the loss of a word in a text and '
+        '<b data-part="copy"></b> in a copy, <span data-part="fast"></span> if only pairs 0 to 7 stop.'
     )
     sliders = (
         ("layer", tuple(map(str, HEADS[0])), 16),

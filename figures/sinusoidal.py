@@ -208,7 +208,7 @@ def code_map(codes: list[list[float]], levels: int = 8) -> str:
         cells
         + f'<rect x="22" width="292" height="{ROW}" fill="none" stroke="currentColor" stroke-width="2" '
         + 'data-part="cursor"></rect>'
-        + label(24, 220, "number of the code")
+        + label(24, 220, "numbers of the code")
         + colour_key(222, 220, ("−1", "1"), [(KEY_INK if v < 0 else QUERY_INK, abs(v) / 4) for v in range(-4, 5)])
         + f'<g transform="translate(14 106) rotate(-90)">{label(0, 0, "position, downwards", anchor="middle")}</g>'
     )

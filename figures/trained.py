@@ -233,7 +233,7 @@ def explore_needles() -> Piece:
     """A method, one key or four: the share of values found, by the letters before them and the letters back to them."""
     first = "as it is", "cropped", "NTK-aware", "by parts", "YaRN"
     methods = *first, *(method for method in SEARCHES if method not in first)
-    many, states = {1: "one key", 4: "four keys"}, {}
+    many, states = {1: "one key in the text", 4: "four keys in the text"}, {}
     for (i, method), (j, keys) in product(enumerate(methods), enumerate(many)):
         found, cells = needles_found(method, keys=keys).mean(0), {}
         for row, column in np.argwhere(~np.isnan(found)):
@@ -255,15 +255,15 @@ def explore_needles() -> Piece:
             f'<rect x="{69 + 47 * column}" y="{82 + 40 * row}" width="46" height="39" fill="{SCORE_INK}" '
             f'data-part="c{row}{column}"></rect>'
         ) + label(92 + 47 * column, 106 + 40 * row, part=f"n{row}{column}", anchor="middle")
+    svg += label(305, 266, "empty: not tried", anchor="end")
     alt = (
         "A text of letters with a key, the letter behind it, and the key again at the end, which asks for that letter. "
         "Below it a table of percentages, the greener the more is found: downwards the letters before the value, "
         "across the letters from the question back to it. The models were trained on texts of at most 128 letters."
     )
     said = (
-        '“<b data-part="method"></b>”, <span data-part="keys"></span>: with 20 letters before the value and 900 back '
-        'to it, <b data-part="far"></b> are found; with 900 before and 60 back, <b data-part="crowd"></b>. A guess '
-        "finds 12.5 %."
+        '“<b data-part="method"></b>”, <span data-part="keys"></span>: 20 letters before the value and 900 back, '
+        '<b data-part="far"></b> found; 900 before and 60 back, <b data-part="crowd"></b>. A guess finds 12.5 %.'
     )
     sliders = (("method", methods, 0), ("keys", ("one", "four"), 1))
     return Piece("needles", said, (View(alt, svg, (320, 288)),), sliders, states, buttons=(0, 1), few=len(first))

@@ -292,6 +292,9 @@ def test_the_chosen_distance_wins():
         ]
         assert loop[r] == max(loop) == pytest.approx(1)
         assert float(state["second"]["text"]) == round(sorted(loop)[-2], 2)
+        beside = [d for d in (r - 1, r + 1) if 0 <= d <= 128]
+        assert max(loop[d] for d in range(129) if d != r) == pytest.approx(min(loop[d] for d in beside))
+        assert ("neighbours" in state["next"]["text"]) is (len(beside) == 2)
         drawn = numbers(state["curve"]["d"])
         assert drawn[::2] == [40 + 2 * d for d in range(129)]
         assert drawn[1::2] == pytest.approx([150 - 116 * score for score in loop], abs=0.06)
