@@ -27,6 +27,22 @@ FILES = ("adapters.py", "hw1_rope.ipynb", "hw2_prove.md", "hw3_length.ipynb")
 EXAMS, EXAM_NAMES = ROOT / "lectures" / "teacher", ("exam", "exam_short")
 MARKING = ("marks.py", "hand_in.py")  # beside the teacher's check
 
+CARRIED = """\
+# The check travels in this cell, compressed (MIT). Python imports it from a folder that goes when the session ends.
+import base64, lzma, pathlib, sys, tempfile
+
+carried, beside = lzma.decompress(base64.b85decode("PACKED")), pathlib.Path("check.py")
+check_folder = tempfile.TemporaryDirectory()
+pathlib.Path(check_folder.name, "check.py").write_bytes(carried)
+sys.path.insert(0, check_folder.name)
+if getattr(sys.modules.get("check"), "__file__", None):  # one that was imported before, perhaps another
+    del sys.modules["check"]
+if beside.exists() and beside.read_bytes().replace(b"\\r\\n", b"\\n") != carried:
+    print(
+        "In this folder lies another check.py: one of another version, or a program of yours. It stays as it is and is"
+        " not used; the check of this sheet is the one that came with it."
+    )"""
+
 
 def without_solution(text: str, *, code: bool) -> str:
     """For students: a function that is not written yet says so, elsewhere nothing is left."""
@@ -64,7 +80,14 @@ def carrying(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The first cell of a chapter that travels: it brings the code of the book along."""
     from _ext.travelling import travelling_cell  # with Sphinx, which the two functions above do not need
 
-    return nbformat.from_dict(travelling_cell(notebook))
+    return folded(nbformat.from_dict(travelling_cell(notebook)), "The code of the book: run this first")
+
+
+def folded(cell: nbformat.NotebookNode, title: str) -> nbformat.NotebookNode:
+    """The same for Colab, which does not look at what Jupyter folds: it shows the title alone."""
+    cell.source = f"#@title {title}\n{''.join(cell.source)}"
+    cell.metadata["cellView"] = "form"
+    return cell
 
 
 def below_title(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) -> None:
@@ -74,17 +97,14 @@ def below_title(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) ->
 
 
 def carrying_check() -> nbformat.NotebookNode:
-    """The first cell of a sheet that is opened alone, in Colab or out of a letter: it brings its check along."""
+    """The first cell of a sheet that is opened alone, in Colab or out of a letter: it brings its check along.
+
+    Whatever is called check.py beside the sheet, it is neither used nor changed.
+    """
     packed = base64.b85encode(lzma.compress(CHECK.read_bytes(), preset=9)).decode()
-    lines = [
-        "# The check travels in this cell, compressed (MIT), and is written beside the notebook if none is there.",
-        "import base64, lzma, pathlib",
-        "",
-        'if not pathlib.Path("check.py").exists():',
-        f'    pathlib.Path("check.py").write_bytes(lzma.decompress(base64.b85decode("{packed}")))',
-    ]
+    source = CARRIED.replace("PACKED", packed)
     hidden = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
-    return nbformat.v4.new_code_cell("\n".join(lines), id="book-code", metadata=hidden)
+    return folded(nbformat.v4.new_code_cell(source, id="book-code", metadata=hidden), "The check: run this first")
 
 
 def without_assertions(source: str) -> str:

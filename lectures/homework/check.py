@@ -333,8 +333,7 @@ def conversion_mistakes(back: bool) -> list[Mistake]:
     there = "from interleaved to half-split" if back else "from half-split to interleaved"
     return [
         mistake(LAYOUTS, inverse=True, says=
-            f"The other way round: this goes {there}. (For head_dim 4 both ways are the same, so a small test does"
-            " not see it.)"),
+            f"The other way round: this goes {there}. A test with few rows may not see it."),
         mistake(LAYOUTS, whole=True, says=
             "Rows wander from head to head: all rows are sorted at once. Each head keeps its own."),
         mistake(LAYOUTS, first=True, says=
@@ -343,10 +342,12 @@ def conversion_mistakes(back: bool) -> list[Mistake]:
             "You read the rows as if the heads took turns. All rows of a head stand together, and then those of the"
             " next."),
         mistake(LAYOUTS, columns=True, says=
-            "The columns are sorted. Rows make the dimensions of queries and keys, columns those of the words."),
+            "The columns are sorted. Each row makes one dimension of the queries or keys, and the rows change places. A"
+            " column belongs to one dimension of what comes in, the vector of a word, and stays."),
         mistake(LAYOUTS, columns=True, whole=True, says=
-            "The columns are sorted, all at once. Rows make the dimensions of queries and keys, head by head; columns"
-            " belong to the words."),
+            "The columns are sorted, all at once. Each row makes one dimension of the queries or keys, and the rows of"
+            " a head change places. A column belongs to one dimension of what comes in, the vector of a word, and"
+            " stays."),
         mistake(LAYOUTS, still=True, says=
             "The weight comes back as it was."),
         mistake(LAYOUTS, odd_first=True, says=
@@ -412,6 +413,8 @@ UNWRITTEN = "not written yet"
 NOT_YET = f"{UNWRITTEN}."
 LATER = "looked at when the rest is right."
 FORMULA_RIGHT = "The formula is right. "
+STOPPED = "It stopped. "
+CALLS = "it calls `"
 UNKNOWN = "Wrong, in a way that I do not know. The smallest case that I found: "
 ROUGH = f"Right to two digits only. Was something rounded, to float16 or bfloat16 perhaps? See {BITS}."
 CHANGES = (
@@ -557,9 +560,9 @@ def called(function: Callable, *arguments: object) -> object:
     except Exception as error:  # whatever a student's function may raise
         kind, why, within = type(error).__name__, str(error), raised(error, function)
     if kind == "NotImplementedError" and why in ("", "your code here"):  # torch raises some, too
-        raise Wrong(f"it calls `{within}`, which is {UNWRITTEN}." if within else NOT_YET)
+        raise Wrong(f"{CALLS}{within}`, which is {UNWRITTEN}." if within else NOT_YET)
     given = ", ".join(map(described, arguments))
-    raise Wrong(f"It stopped. {kind}: {why.rstrip('.') or 'no message'}. Arguments: {given}.")
+    raise Wrong(f"{STOPPED}{kind}: {why.rstrip('.') or 'no message'}. Arguments: {given}.")
 
 
 def changed(function: Callable, first: Tensor, *others: object) -> bool:
@@ -630,8 +633,8 @@ def of_tables_task(function: Callable) -> list[Step]:
     chance = random.Random(SEED)
     near = [
         (torch.arange(5), chance.choice((8, 12, 16)), 10000.0),
-        (some_positions(4, 40), chance.choice((6, 10, 14)), chance.randrange(50, 900)),
-        (some_positions(3, 40), 8, chance.randrange(3, 8)),
+        (some_positions(4, 40), chance.choice((6, 10, 14)), float(chance.randrange(50, 900))),
+        (some_positions(3, 40), 8, float(chance.randrange(3, 8))),
     ]
     far = [(torch.tensor([m]), 8, 10000.0) for m in (257, 4097, 999_999)]
     run, names = tables_run(function), ("cos", "sin")
@@ -690,6 +693,7 @@ FORMATS = (  # relative errors of an angle (one rounding to three), the last who
     ("float16", 2**-12.5, 2**-9.2, 2048, 4097),
     ("float32", 2**-26, 2**-19, None, 999_999),
 )
+FINE = 4097  # up to this position even float32 makes fine angles
 FAR = torch.tensor([1, 2, 3, 100, 255, 256, 257, 511, 1001, 2047, 4097, 50_021, 700_001, 999_999])
 OUTPUT = 1.5e-7  # rad: what tables in float32 may be off by, from right angles
 
@@ -734,7 +738,17 @@ def rounding(run: Callable[..., Result], cases: list[tuple], **knobs) -> str | N
         if ((cos**2 + sin**2 - 1).abs() > 0.02).any():
             return None
         errors.append(torch.atan2(sin * right_cos - cos * right_sin, cos * right_cos + sin * right_sin))
+    for name, *_ in FORMATS[:2]:
+        if all(map(torch.equal, *zip(*((t, in_format(t, name)) for tables in student for t in tables), strict=True))):
+            off = max(e.abs().max() for e in (errors[0][FAR.le(FINE)], *errors[1:]))
+            if off < 2 * torch.finfo(getattr(torch, name)).eps:
+                return (
+                    f"Tables rounded to {name}: the angles are fine, and their cosines and sines have lost digits"
+                    f" afterwards, so turns are off by up to {off:.1g} rad. See {BITS}."
+                )
     for name, low, high, whole, look in FORMATS:
+        if not exact_where_it_must_be(sizes, errors, name):
+            continue
         # beyond these, a coarse format is off by whole turns; float16 also ends at 65504
         seen = [(a * high < 1) & (e.isfinite() | (name != "float16")) for a, e in zip(sizes, errors, strict=True)]
         least = [(e.abs() - OUTPUT).clamp(min=0) / a.clamp(min=1e-9) for a, e in zip(sizes, errors, strict=True)]
@@ -744,6 +758,22 @@ def rounding(run: Callable[..., Result], cases: list[tuple], **knobs) -> str | N
         if low < worst <= high:
             return coarse(name, float(worst), whole, look, errors[0], seen[0])
     return None
+
+
+def in_format(x: Tensor, name: str) -> Tensor:
+    """Rounded to a format, and back."""
+    return x.to(getattr(torch, name)).to(x.dtype)
+
+
+def exact_where_it_must_be(sizes: list[Tensor], errors: list[Tensor], name: str) -> bool:
+    """Whether pair 0, of speed 1, is right where the format holds its angle, a whole number: else it is no rounding."""
+    allowed = 2 * torch.finfo(getattr(torch, name)).eps  # cosines may be rounded, too
+    for size, error in zip(sizes, errors, strict=True):
+        angle = size[:, 0]
+        held = (angle == angle.round()) & (angle == in_format(angle, name))
+        if (error[held, 0].abs() > allowed).any():
+            return False
+    return True
 
 
 def coarse(name: str, worst: float, whole: int | None, look: int, errors: Tensor, seen: Tensor) -> str:
@@ -881,38 +911,82 @@ WRONG_ONES = (  # rotations that a test should refuse
 def overlooked(looks_right: Callable) -> str | None:
     """What is wrong with a student's test of an interleaved rotation.
 
-    The right one comes twice among the wrong ones, in an order that is drawn: counting calls answers nothing.
+    The right one comes twice among the wrong ones, in an order that is drawn: counting calls answers nothing. Then the
+    student's own rotations get each mistake as well: a test that compares with them lets it pass now. (One that
+    compares with a function of another name is not seen.)
     """
-    tried = [("", {}), ("", {}), *WRONG_ONES]
+    tried = [("", turning()), ("", turning()), *((name, turning(**knobs)) for name, knobs in WRONG_ONES)]
     random.Random(SEED).shuffle(tried)
     passed, refused = set(), False
-    for name, knobs in tried:
+    for name, rotate in tried:
+        try:
+            answer = answered(looks_right, rotate)
+        except Wrong as wrong:
+            return str(wrong)
+        passed |= {name} if answer else set()
+        refused |= not answer and not name
+    for name, knobs in WRONG_ONES:
+        own = {"rotate_interleaved": turning(**knobs), "rotate_half_split": turning(HALF_SPLIT, **knobs)}
+        with standing_in(looks_right, own), contextlib.suppress(Wrong):
+            if name not in passed and answered(looks_right, turning(**knobs)):
+                return (
+                    "It compares with a function of your own, and lets a wrong rotation pass if that one has the same"
+                    f" mistake: {name}. Compare with numbers that you found with a pencil."
+                )
+    if refused:
+        return "It refuses a rotation that is right: interleaved, counter-clockwise, each word by its own row."
+    return next((f"It lets a wrong rotation pass: {name}." for name, _ in WRONG_ONES if name in passed), None)
 
-        def rotate(x: Tensor, cos: Tensor, sin: Tensor, knobs: dict = knobs) -> Tensor:
-            parts = x, cos, sin
+
+def answered(looks_right: Callable, rotate: Callable) -> bool:
+    """Whether a student's test lets a rotation pass."""
+    try:
+        answer = called(looks_right, rotate)
+    except Wrong as wrong:
+        if str(wrong).startswith(f"{STOPPED}AssertionError"):
+            return False  # an assert that fails is a no
+        raise
+    if getattr(answer, "shape", None) == ():  # one number of torch or numpy
+        answer = answer.item()
+    if not isinstance(answer, int):  # True and False are
+        raise Wrong(f"It returned {described(answer)}; wanted True or False.")
+    return bool(answer)
+
+
+def turning(interleaved: bool = INTERLEAVED, **knobs) -> Callable:
+    """A rotation for students to call, the right one or with a mistake. It says what it takes."""
+
+    def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        parts = x, cos, sin
+        try:
             if (
                 not all(isinstance(part, Tensor) and part.ndim > 1 for part in parts)
                 or x.shape[-1] != 2 * cos.shape[-1]
             ):
-                raise ValueError("rotate takes x (..., seq_len, head_dim), cos and sin (seq_len, head_dim // 2)")
-            [y] = rotation_by_loop(x, cos, sin, INTERLEAVED, **knobs)
-            return y.to(x.dtype if x.is_floating_point() else torch.float32)
+                raise RuntimeError
+            [y] = rotation_by_loop(x, cos, sin, interleaved, **knobs)
+        except RuntimeError:  # of torch, too, if there are not as many rows as words
+            raise ValueError(
+                "rotate takes x (..., seq_len, head_dim), cos and sin (seq_len, head_dim // 2); got "
+                + ", ".join(map(described, parts))
+            ) from None
+        return y.to(x.dtype if x.is_floating_point() else torch.float32)
 
-        try:
-            answer = called(looks_right, rotate)
-        except Wrong as wrong:
-            if not str(wrong).startswith("It stopped. AssertionError"):
-                return str(wrong)
-            answer = False  # an assert that fails is a no
-        if getattr(answer, "shape", None) == ():  # one number of torch or numpy
-            answer = answer.item()
-        if not isinstance(answer, int):  # True and False are
-            return f"It returned {described(answer)}; wanted True or False."
-        passed |= {name} if answer else set()
-        refused |= not answer and not name
-    if refused:
-        return "It refuses a rotation that is right: interleaved, counter-clockwise, each word by its own row."
-    return next((f"It lets a wrong rotation pass: {name}." for name, _ in WRONG_ONES if name in passed), None)
+    return rotate
+
+
+@contextlib.contextmanager
+def standing_in(function: Callable, helpers: dict[str, Callable]) -> Iterator[None]:
+    """Others where a function looks for helpers of these names."""
+    names = getattr(function, "__globals__", {})
+    own = {name: names[name] for name in helpers if name in names}
+    names.update(helpers)
+    try:
+        yield
+    finally:
+        for name in helpers:
+            del names[name]
+        names.update(own)
 
 
 # -- Task 3: (weight, head_dim) -> weight, its rows in the order of the other layout -----------------------------------
@@ -925,8 +999,8 @@ def of_conversion_task(to_half_split: Callable, to_interleaved: Callable) -> lis
     for function, back in ((to_half_split, False), (to_interleaved, True)):
 
         def run(weight: Tensor, dim: int, function: Callable = function) -> Result:
-            [found] = tensors(called(function, weight, dim), "the weight")
-            return (shaped(found, "the weight", weight.shape),)
+            [found] = tensors(called(function, weight, dim), "the new weight")
+            return (shaped(found, "the result", weight.shape),)
 
         def right(*case, back: bool = back, **knobs) -> Result:
             return conversion_by_loop(*case, back, **knobs)
@@ -972,7 +1046,7 @@ def kept_weight(function: Callable) -> str | None:
         return f"Your function changes the weight that it is given, and someone may still need it. See {LAYOUTS}."
     for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
         try:
-            [found] = tensors(called(function, weight.to(dtype), 6), "the weight")
+            [found] = tensors(called(function, weight.to(dtype), 6), "the new weight")
         except Wrong:
             continue  # a matrix in float32 moves weights in float32 only; that stops, and misleads nobody
         if found.dtype != dtype:
@@ -981,6 +1055,16 @@ def kept_weight(function: Callable) -> str | None:
 
 
 # -- Task 4: (q, k, cache or None) -> scores, cache; interleaved, base 10000 -------------------------------------------
+
+GETS_A_CACHE = (
+    "The first call ends well, and one that gets a cache stops. What do you do with it? Old and new keys come together"
+    " along the axis of the words, the middle one. "
+)
+FEW_ROWS = (
+    "Right for a few words, and with 300 in one call it stops. Does it make a table with a fixed number of rows, too"
+    " few for them? "
+)
+STOPS = (STOPPED, GETS_A_CACHE, FEW_ROWS)
 
 
 def of_cache_task(function: Callable) -> list[Step]:
@@ -1018,8 +1102,13 @@ def of_cache_task(function: Callable) -> list[Step]:
         [found], _ = attempts(run, one)
         if wrong and found and alike(found, cache_by_loop(*one[0]), 1e-2):
             wrong = ROUGH
-        more = () if wrong else (run, cache_by_loop, mistakes, several, small_chunks(), show_chunks)
-        return wrong, LATER if wrong else verdict(*more, **known)
+        if wrong:
+            stops_later = wrong.startswith(STOPPED) and not attempts(run, [(q, k, (1,))])[1]
+            return f"{GETS_A_CACHE}{wrong}" if stops_later else wrong, LATER
+        later = verdict(run, cache_by_loop, mistakes, several, small_chunks(), show_chunks, **known)
+        if later and later.startswith(STOPPED) and not attempts(run, several[:2])[1]:
+            later = f"{FEW_ROWS}{later}"
+        return None, later
 
     def steps(wrong: str | None, later: str | None) -> list[Step]:
         return [Step("word by word", 3, wrong), Step("several words at once", 2, later)]
@@ -1030,30 +1119,42 @@ def of_cache_task(function: Callable) -> list[Step]:
         own = f"Not to be told: {untold}.", LATER
     if own == (None, None) or own[0] == NOT_YET:
         return steps(*own)
-    with earlier_tasks_right(function):
+    with standing_in(function, EARLIER_TASKS_RIGHT):
         others = complaints()
-    if others == own or earned(steps(*others)) < earned(steps(*own)):
+    gain = earned(steps(*others)) - earned(steps(*own))
+    if gain < 0 or (gain == 0 and stops(others) and not stops(own)):
         return steps(*own)
-    first = own[0] or own[1]
+    if gain == 0 and list(map(kind, others)) == list(map(kind, own)):
+        return steps(*(own if stops(own) else others))
+    first = with_your_own(own[0] or own[1], others)
     return [Step("with your tasks 1 and 2, which does not count", 0, first), *steps(*others)]
 
 
-@contextlib.contextmanager
-def earlier_tasks_right(function: Callable) -> Iterator[None]:
-    """Right tables and a right rotation where the function looks for its own, so that a slip there costs nothing."""
-    right = {
-        "tables": lambda positions, head_dim, base=10000.0: tables_by_loop(positions, head_dim, base),
-        "rotate_interleaved": lambda x, cos, sin: rotation_by_loop(x, cos, sin, True)[0].to(x.dtype),
-    }
-    names = getattr(function, "__globals__", {})
-    own = {name: names[name] for name in right if name in names}
-    names.update(right)
-    try:
-        yield
-    finally:
-        for name in right:
-            del names[name]
-        names.update(own)
+def stops(complaints: tuple[str | None, str | None]) -> bool:
+    """Whether one of the complaints is that it stops."""
+    return any(complaint and complaint.startswith(STOPS) for complaint in complaints)
+
+
+def kind(complaint: str | None) -> str | None:
+    """The same for complaints which differ by digits or by the name of a function only."""
+    return next((start for start in (*STOPS, UNKNOWN) if complaint and complaint.startswith(start)), complaint)
+
+
+EARLIER_TASKS_RIGHT = {
+    "tables": lambda positions, head_dim, base=10000.0: tables_by_loop(positions, head_dim, base),
+    "rotate_interleaved": turning(),
+}
+
+
+def with_your_own(own: str, others: tuple[str | None, str | None]) -> str:
+    """What to say of tasks 1 and 2, if right ones in their place make a difference.
+
+    A result that they spoil can look like a known mistake of the cache, so no such name is repeated.
+    """
+    if own.startswith((STOPPED, GETS_A_CACHE, CALLS, "Not to be told")):
+        return own
+    right = "Your `cached_scores` is right. " if others == (None, None) else ""
+    return f"{right}Your `tables` or your `rotate_interleaved` is wrong: see tasks 1 and 2. Below are right ones."
 
 
 def small_chunks() -> Iterator[tuple]:

@@ -384,15 +384,44 @@ def cells_of(path: Path) -> list[str]:
 MOODLE = re.compile(r"(?P<student>.+)_(?P<number>\d+)_assignsubmission_")  # a folder, or in front of the file's name
 GRADESCOPE = re.compile(r"(?P<student>submission)_(?P<number>\d+)$")  # a folder
 CANVAS = re.compile(r"(?P<student>[^_]+)(?:_LATE)?_(?P<number>\d+)_\d+_")  # in front of the file's name
+SUBMITTERS = "submission_metadata.yml"  # beside Gradescope's folders: whose each of them is
 
 
 def whose(path: Path, file: str) -> tuple[str, str]:
-    """Name and number of a student, as far as a system wrote them; else the folder, or the file's name."""
-    *folders, name = path.absolute().parts[-4:]
-    for part, system in ((p, s) for s in (MOODLE, GRADESCOPE, CANVAS) for p in [*folders[::-1], name]):
-        if (system is not CANVAS or part == name) and (found := system.match(part)):
-            return shown(found["student"].replace("_", " ")), found["number"]
+    """Name and number of a student, as far as a system wrote them; else the folder, or the file's name.
+
+    The outermost folder decides: the folders in it, and the names of files, are a student's own.
+    """
+    path = path.absolute()
+    for place in [*reversed(path.parents), path]:
+        for system in (MOODLE, GRADESCOPE, CANVAS):
+            if (system is not CANVAS or place == path) and (found := system.match(place.name)):
+                people = submitters(place.parent).get(place.name, []) if system is GRADESCOPE else []
+                names = ", ".join(name for name, _ in people) or shown(found["student"].replace("_", " "))
+                return names, ", ".join(filter(None, (number for _, number in people))) or found["number"]
     return file.split("/")[0] if "/" in file else Path(file).stem, ""
+
+
+@functools.cache
+def submitters(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Who handed in each of Gradescope's folders: names, and numbers or else addresses, as far as it has them."""
+    path, found = folder / SUBMITTERS, {}
+    if not path.is_file():
+        return {}
+    try:
+        import yaml
+
+        for name, about in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+            people = about[":submitters"] or []
+            people = ([shown(one.get(key) or "") for key in (":name", ":sid", ":email")] for one in people)
+            found[name] = [(called or sid or email, sid or email) for called, sid, email in people]
+        return found
+    except ImportError:
+        why = "this Python has no PyYAML: pip install pyyaml"
+    except Exception as error:  # whatever form the file has
+        why = f"{type(error).__name__}: {clean(str(error))}"
+    print(f"{path} cannot be read, so students have the numbers of Gradescope's folders for names. ({why})")
+    return {}
 
 
 def shown(name: object) -> str:
@@ -400,14 +429,15 @@ def shown(name: object) -> str:
     return clean(os.fsencode(str(name)).decode("utf-8", "replace"))
 
 
-def gathered(given: list[Path]) -> tuple[dict[str, Path], list[str]]:
+def gathered(given: list[Path]) -> tuple[dict[str, Path], dict[str, Path]]:
     """Hand-ins by their path below the common folder, and students of whom there are other files only."""
     paths = sorted(path for one in given for path in (one.rglob("*") if one.is_dir() else [one]) if seen(path, one))
     common = given[0] if len(given) == 1 and given[0].is_dir() else Path(os.path.commonpath([p.parent for p in paths]))
     files = {shown(path.relative_to(common).as_posix()): path for path in paths}
     sheets = {file: path for file, path in files.items() if path.suffix in SUFFIXES and not path.is_symlink()}
     have = {whose(path, file) for file, path in sheets.items()}
-    return sheets, [file for file, path in files.items() if whose(path, file) not in have and "/" in file]
+    others = {file: path for file, path in files.items() if "/" in file and path.name != SUBMITTERS}
+    return sheets, {file: path for file, path in others.items() if whose(path, file) not in have}
 
 
 def seen(path: Path, below: Path) -> bool:
@@ -538,8 +568,8 @@ def main(arguments: list[str]) -> None:
             all_marks.append(marked(path, file))
             write_one(folder, all_marks[-1])
             print(all_marks[-1].headline() if len(sheets) > 1 else all_marks[-1].text(), flush=True)
-        for file in others:
-            all_marks.append(Marks(file, *whose(Path(file), file), why_none="neither a notebook nor a Python file."))
+        for file, path in others.items():
+            all_marks.append(Marks(file, *whose(path, file), why_none="neither a notebook nor a Python file."))
             print(all_marks[-1].headline())
     finally:
         write_points(folder / "points.csv", all_marks)

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from rope_lib import RotaryEmbedding, half_split_to_interleaved, interleaved_to_
 from rope_lib.theory import reference
 from tests import oracles
 from tests.conftest import ROOT
+from tests.teaching import left_out
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [True, False], ids=["interleaved", "half-split"])
 FIVE_MINUTES = ROOT / "chapters" / "rope_in_five_minutes.ipynb"
@@ -323,6 +325,10 @@ ROUNDED = {
     "Speeds rounded to bfloat16, and": with_angles(lambda p, s: p[:, None] * s.bfloat16().double()),
     "Speeds rounded to float16, and": with_angles(lambda p, s: p[:, None] * s.half().double()),
     "Speeds rounded to float32, and": with_angles(lambda p, s: p[:, None] * s.float().double()),
+    "Tables rounded to bfloat16: the angles are fine": with_result(
+        lambda *two: tuple(t.bfloat16().float() for t in two)
+    ),
+    "Tables rounded to float16: the angles are fine": with_result(lambda *two: tuple(t.half().double() for t in two)),
 }
 FORMS = {
     "The tables have a column for each dimension": with_result(lambda *two: tuple(twice(t, False) for t in two)),
@@ -348,6 +354,47 @@ def test_wrong_tables_are_named(sentence, capsys):
         assert ("The formula is right" in text) == (sentence in ROUNDED)
         assert points == expected
         assert f"Task 1: {expected} of 5" in text
+
+
+@pytest.mark.parametrize("angles", [torch.float32, torch.float64])
+def test_tables_and_angles_that_are_rounded_are_told_apart(angles, capsys):
+    """Cosines of bfloat16 angles are bfloat16, too; and float32 is fine where bfloat16 is looked for."""
+    for name, sentence in (("bfloat16", "Angles rounded to bfloat16"), ("float16", "Angles rounded to float16")):
+        dtype = getattr(torch, name)
+        coarse = with_angles(lambda p, s, dtype=dtype: p.to(dtype)[:, None] * s.to(dtype))
+
+        def in_one_format(*case, dtype=dtype, coarse=coarse):
+            return tuple(table.to(dtype).float() for table in coarse(*case))
+
+        def afterwards(*case, dtype=dtype):
+            return tuple(
+                t.to(dtype).float() for t in with_angles(lambda p, s: p.to(angles)[:, None] * s.to(angles))(*case)
+            )
+
+        assert sentence in said(capsys, check.tables, in_one_format)[1]
+        assert f"Tables rounded to {name}" in said(capsys, check.tables, afterwards)[1]
+
+
+@pytest.mark.parametrize("turn", [6.28, 6.2832, 6.283185])
+def test_a_coarse_turn_is_not_called_rounding(turn, capsys):
+    """Pair 0 turns by whole numbers, which a format holds: if they are off, it was no rounding."""
+    coarse = with_angles(lambda p, s: (p.double()[:, None] * s) % turn)
+    points, text = said(capsys, check.tables, coarse)
+    assert "Wrong, in a way that I do not know" in text
+    assert "rounded" not in text
+    assert points == (0 if turn == 6.28 else 3)
+
+
+def test_a_division_without_a_rest_is_one_mistake(capsys):
+    """As students write it, with whole exponents: of a whole base torch would make whole powers, and so zeros."""
+    for exponents, sentence in (
+        (lambda d: -torch.arange(0, d, 2) // d, "All pairs but the first have the speed 1 / base"),
+        (lambda d: -(2 * torch.arange(d // 2)) // d, "All pairs but the first have the speed 1 / base"),
+        (lambda d: -(torch.arange(0, d, 2) // d), "All pairs turn equally fast"),
+    ):
+        text = said(capsys, check.tables, with_speeds(lambda d, b, exponents=exponents: b ** exponents(d)))[1]
+        assert f"small positions: {sentence}" in text
+        assert "Two mistakes" not in text
 
 
 def test_large_angles_in_float32_are_named_too():
@@ -545,6 +592,34 @@ def test_habits_cost_a_point(capsys):
     assert points == 3
 
 
+OWN = "It compares with a function of your own, and lets a wrong rotation pass if that one has the same mistake: "
+CASE = torch.arange(1.0, 17).view(2, 8), *(t.float() for t in tables(torch.tensor([3, 1]), 8))
+
+
+def rotate_interleaved(x, cos, sin):
+    return stacked(x, cos, sin, True)
+
+
+def rotate_half_split(x, cos, sin):
+    return stacked(x, cos, sin, False)
+
+
+def against_its_own(rotate):
+    return torch.allclose(rotate(*CASE), rotate_interleaved(*CASE), atol=1e-5)
+
+
+def against_its_own_other_layout(rotate):
+    x, cos, sin = CASE
+    y = rotate_half_split(torch.cat((x[:, ::2], x[:, 1::2]), -1), cos, sin)
+    return torch.allclose(rotate(*CASE), torch.stack(y.chunk(2, -1), -1).flatten(-2), atol=1e-5)
+
+
+def test_own_rotations_are_where_they_were(capsys):
+    before = rotate_interleaved, rotate_half_split
+    check.rotation(*before, against_its_own)
+    assert (rotate_interleaved, rotate_half_split) == before
+
+
 def test_a_test_of_ones_own_is_tried(capsys):
     def lengths(rotate):
         x = torch.tensor([[3.0, 4.0, 5.0, 6.0]])
@@ -572,6 +647,9 @@ def test_a_test_of_ones_own_is_tried(capsys):
         (lambda rotate: None, "It returned None; wanted True or False."),
         (lambda rotate: rotate(torch.ones(4), torch.ones(2), torch.ones(2)), "It stopped. ValueError: rotate takes x"),
         (lambda rotate: rotate([1.0], 1.0, 0.0), "It stopped. ValueError: rotate takes x"),
+        (against_its_own, OWN),
+        (against_its_own_other_layout, OWN),
+        (lambda rotate: looks_right(rotate) and against_its_own(rotate), "right."),
         (check.unwritten, "not written yet."),
     ):
         points, text = said(capsys, check.rotation, *in_both_layouts(stacked), planted)
@@ -644,6 +722,13 @@ def test_wrong_conversions_are_named(sentence, capsys):
         assert found == points
         assert sentence in text
         assert not [other for other in WRONG_CONVERSIONS if other != sentence and other in text]
+
+
+def test_a_shape_that_is_wrong_is_that_of_the_result(capsys):
+    text = said(capsys, check.conversion, lambda w, d: to_half_split(w, d)[::2], to_interleaved)[1]
+    assert "Task 3, to half-split: The result has the shape (9, 18); wanted (18, 18)." in text
+    text = said(capsys, check.conversion, lambda w, d: w.tolist(), to_interleaved)[1]
+    assert "Wanted the new weight, as torch.Tensor; got list" in text
 
 
 def test_a_line_for_one_head_moves_the_first_head_only(capsys):
@@ -805,6 +890,106 @@ def test_results_in_the_wrong_order_and_counters_are_seen(capsys):
     assert points == 0
     _, text = said(capsys, check.tables, lambda *case: tuple(torch.rand_like(t) for t in tables(*case)))
     assert "The same arguments give another result the second time" in text
+
+
+def call_with(
+    of_tables=tables, turn=rotate_interleaved, join=lambda old, new: torch.cat((old, new), dim=1), rows=None, more=""
+):
+    """A hand-in whose functions have the names of the sheet."""
+    names = {"tables": of_tables, "rotate_interleaved": turn, "join": join, "rows": rows, "torch": torch}
+    exec(
+        "def cached_scores(q, k, cache):\n"
+        "    past, new = (0 if cache is None else cache.shape[1]), q.shape[1]\n"
+        "    if rows:\n"
+        "        at = [t[past : past + new] for t in tables(torch.arange(rows), q.shape[-1])]\n"
+        "    else:\n"
+        f"        at = tables(torch.arange(past, past + new), q.shape[-1]{more})\n"
+        "    q, k = rotate_interleaved(q, *at), rotate_interleaved(k, *at)\n"
+        "    keys = k if cache is None else join(cache, k)\n"
+        "    return q @ keys.mT, keys\n",
+        names,
+    )
+    return names["cached_scores"]
+
+
+def test_a_right_cache_is_called_right_whatever_its_tables_are(capsys):
+    """Tables that forget the positions look like a cache that begins again."""
+    for options in (
+        {"of_tables": lambda p, d, b=10000.0: tables(torch.arange(len(p)), d, b)},
+        {"of_tables": lambda p, d, b=10000.0: tables(0 * p, d, b)},
+        {"turn": lambda x, c, s: stacked(x, c[:1], s[:1], True)},
+        {"turn": lambda x, c, s: stacked(x, c, -s, True)},
+    ):
+        points, text = said(capsys, check.cache, call_with(**options))
+        assert points == 5
+        assert text.startswith(
+            "Task 4, with your tasks 1 and 2, which does not count: Your `cached_scores` is right. Your `tables` or"
+            " your `rotate_interleaved` is wrong: see tasks 1 and 2. Below are right ones.\n"
+        )
+        assert text.count(": right.") == 2
+        assert not [mistake.says for mistake in check.CACHE_MISTAKES if mistake.says in text]
+
+
+def test_what_tables_of_ones_own_do_is_not_called_a_mistake_of_the_cache(capsys):
+    """Here both are wrong: nothing is said of the cache that right tables do not show as well."""
+    front = {"join": lambda old, new: torch.cat((new, old), dim=1)}
+    points, text = said(
+        capsys, check.cache, call_with(of_tables=lambda p, d, b=1e4: tables(torch.arange(len(p)), d, b), **front)
+    )
+    assert points == 0
+    assert "Your `tables` or your `rotate_interleaved` is wrong" in text
+    assert "word by word: New keys are put in front" in text
+    assert "begins again" not in text
+    assert "`cached_scores` is right" not in text
+    unusual = {"of_tables": lambda p, d: tables(p, d), "turn": lambda q, cos, sin: stacked(q, cos, sin, True)}
+    text = said(capsys, check.cache, call_with(**unusual, **front))[1]
+    assert "with your tasks" not in text
+
+
+def test_a_call_that_needs_something_of_its_own_helpers_is_not_told_that_they_are_wrong(capsys):
+    """Its tables take one argument more, so with those of the check it stops."""
+    planted = call_with(
+        of_tables=lambda p, d, base=10000.0, dtype=None: tables(p, d, base),
+        join=lambda old, new: torch.cat((new, old), dim=1),
+        more=", dtype=torch.float64",
+    )
+    text = said(capsys, check.cache, planted)[1]
+    assert text.startswith("Task 4, word by word: New keys are put in front")
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_old_and_new_keys_along_another_axis_get_a_hint(axis, capsys):
+    points, text = said(capsys, check.cache, call_with(join=lambda old, new: torch.cat((old, new), dim=axis)))
+    assert "word by word: The first call ends well, and one that gets a cache stops." in text
+    assert (
+        "Old and new keys come together along the axis of the words, the middle one. It stopped. RuntimeError" in text
+    )
+    assert points == 0
+    assert "with your tasks" not in text
+
+
+def test_a_call_that_stops_at_once_gets_no_hint_on_caches(capsys):
+    text = said(capsys, check.cache, lambda q, k, cache: q @ k)[1]
+    assert "word by word: It stopped. RuntimeError" in text
+
+
+@pytest.mark.parametrize("rows", [16, 64, 299])
+def test_a_table_with_a_fixed_number_of_rows_is_named(rows, capsys):
+    points, text = said(capsys, check.cache, call_with(rows=rows))
+    assert points == 3
+    assert "word by word: right." in text
+    assert (
+        "several words at once: Right for a few words, and with 300 in one call it stops. Does it make a table" in text
+    )
+    assert text.count("It stopped") == 1
+    assert "expanded size" not in text
+    assert "with your tasks" not in text
+
+
+def test_a_rotation_that_the_check_lends_says_what_it_takes():
+    x, (cos, sin) = torch.ones(3, 300, 4), tables(torch.arange(64), 4)
+    with pytest.raises(ValueError, match=r"rotate takes x .*; got \(3, 300, 4\) in torch.float32, \(64, 2\) in torch"):
+        check.turning()(x, cos, sin)
 
 
 def test_tables_of_a_few_rows_are_too_short_for_a_cache(capsys):
@@ -998,6 +1183,54 @@ def tell_all_apart(capsys):
         assert sentence in said(capsys, check.cache, wrong_cache)[1], (dtype, sentence)
 
 
+# -- Answers that the list was not made from ---------------------------------------------------------------------------
+
+
+def told(answer):
+    """What the check says of one of them, with right functions beside it."""
+    if answer.task == "tables":
+        steps = check.of_tables_task(answer.function)
+    elif answer.task == "cache":
+        steps = check.of_cache_task(answer.function)
+    elif answer.task in ("interleaved", "half-split"):
+        both = in_both_layouts(stacked)
+        both[answer.task == "half-split"] = answer.function
+        steps = check.of_rotation_task(*both, looks_right)
+    else:
+        both = [to_half_split, to_interleaved]
+        both[answer.task == "to interleaved"] = answer.function
+        steps = check.of_conversion_task(*both)
+    [text, *_] = (step.complaint for step in steps if step.complaint)
+    return text
+
+
+def judged(answer):
+    """Named rightly, named wrongly, or not known."""
+    text = told(answer)
+    if check.UNKNOWN in text:
+        return "not known"
+    return "rightly" if answer.name and answer.name in text and "Two mistakes" not in text else "wrongly"
+
+
+def test_answers_that_the_list_was_not_made_from_are_counted():
+    """The page says the figures; the one that was named wrongly at first was mended, and this count is after that."""
+    found = {(bool(answer.name), judged(answer)) for answer in left_out.ANSWERS}
+    assert found == {(True, "rightly"), (False, "not known")}
+    known = sum(bool(answer.name) for answer in left_out.ANSWERS)
+    assert (len(left_out.ANSWERS), known) == (38, 19)
+    page = (making.FOLDER / "README.md").read_text(encoding="utf-8")
+    assert "We wrote 38 more wrong answers" in page
+    assert "It named all 19 rightly that have a mistake of the list." in page
+    assert "Of the other 19 it said of 18 that it does not know, and gave one a wrong name" in page
+
+
+def test_answers_left_out_are_new_and_wrong():
+    for answer in left_out.ANSWERS:
+        assert told(answer), answer.function.__name__
+    names = [answer.function.__name__ for answer in left_out.ANSWERS]
+    assert len(set(names)) == len(names)
+
+
 def test_more_than_sixty_mistakes_are_known():
     lists = check.TABLE_MISTAKES, check.rotation_mistakes(True), check.conversion_mistakes(True), check.CACHE_MISTAKES
     sentences = [mistake.says for known in lists for mistake in known]
@@ -1150,12 +1383,16 @@ def test_sources_are_cleared():
         assert path.read_text(encoding="utf-8") == nbformat.writes(notebook) + "\n"
 
 
-def test_what_a_student_gets_is_not_written_yet(built):
+def test_what_a_student_gets_is_not_written_yet(built, tmp_path):
     found = marks.marked(built / "student" / "hw1_rope.ipynb", "hw1_rope.ipynb")
     assert found.points == 0
     assert found.text().startswith("hw1_rope.ipynb: 0 of 20\n")
     assert found.text().count("not written yet") == 7
     assert "which is not written yet" not in found.text()
+    notebook = nbformat.read(built / "student" / "hw1_rope.ipynb", as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell("assert not hasattr(check, 'SEED')"))
+    nbformat.write(notebook, tmp_path / "hw1_rope.ipynb")
+    assert marks.marked(tmp_path / "hw1_rope.ipynb", "hw1_rope.ipynb").remarks == ()  # it finds that of the marks
     found = marks.marked(built / "student" / "adapters.py", "adapters.py")
     assert (found.points, found.run_rope, found.tasks) == (None, "run_rope: not written yet.", {})
 
@@ -1201,18 +1438,111 @@ def test_what_the_five_minute_page_gives_away(tmp_path):
 
 
 def test_a_sheet_that_is_opened_alone_brings_its_check(built, tmp_path):
-    """Colab, or a notebook out of a letter: an empty folder, and the book is not installed."""
+    """Colab, or a notebook out of a letter: no book is installed. No check.py that lies there is used or changed."""
     cells = nbformat.read(built / "student" / "hw1_rope.ipynb", as_version=4).cells
     first = [cell.source for cell in cells if cell.cell_type == "code"][:2]
     hidden = "import sys\nsys.modules.update(rope_lib=None, lab=None, figures=None, lectures=None)\n"
-    program = "\n".join([hidden, *first, "check.tables(lambda *case: None)"])
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "It returned None: is there a `return`?" in done.stdout
-    assert (tmp_path / "check.py").read_bytes() == making.CHECK.read_bytes()
-    (tmp_path / "check.py").write_text("tables = print", encoding="utf-8")  # one that is there stays
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("<function")
+    right, another = making.CHECK.read_bytes(), b"tables = print"
+    kernels = {
+        "no file": ("", None),
+        "the same file": ("", right),
+        "the same file of Windows": ("", right.replace(b"\n", b"\r\n")),
+        "another file": ("", another),
+        "another file, and imported": ("import check", another),
+        "all cells twice": ("\n".join(first), None),
+    }
+    for number, (kernel, (before, beside)) in enumerate(kernels.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if beside is not None:
+            (folder / "check.py").write_bytes(beside)
+        program = "\n".join([hidden, before, *first, "check.tables(lambda *case: None)"])
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        assert "It returned None: is there a `return`?" in done.stdout, kernel
+        said_so = done.stdout.startswith("In this folder lies another check.py: one of another version, or a program")
+        assert said_so == (beside == another), kernel
+        left = [path for path in folder.iterdir() if path.name != "__pycache__"]
+        assert [path.read_bytes() for path in left] == [beside] * (beside is not None), kernel
+
+
+@pytest.mark.parametrize("name", ["hw1_rope", "hw3_length", "chapters/06_rope_in_code"])
+def test_colab_folds_the_cell_that_carries_code(name, built):
+    """It looks at a form, and Jupyter at `source_hidden`."""
+    cells = nbformat.read(built / "student" / f"{name}.ipynb", as_version=4).cells
+    [cell] = [cell for cell in cells if cell.id == "book-code"]
+    assert cell.metadata["cellView"] == "form"
+    assert cell.metadata["jupyter"]["source_hidden"]
+    assert re.match(r"#@title The (check|code of the book): run this first\n# ", cell.source)
+
+
+# -- What a sheet says -------------------------------------------------------------------------------------------------
+
+
+def texts_of(path):
+    """What stands in a sheet beside its code."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return text
+    cells = nbformat.reads(text, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def test_sheet_1_needs_nothing_that_it_does_not_bring(built):
+    path = built / "student" / "hw1_rope.ipynb"
+    text, cells = texts_of(path), nbformat.read(path, as_version=4).cells
+    assert "adapters" not in text
+    assert "check.py" not in text
+    head = text.split("\n## ")[0]
+    assert "**First run all cells once.** Each task then says that it is not written yet." in head
+    assert head.index("First run all cells") < head.index("What you need to know") < head.index("**What is meant.**")
+    assert "not within the 90 minutes" in head
+    assert "the last line of the cell is the check" in head
+    for name in check.TASKS.values():
+        [cell] = [cell for cell in cells if cell.cell_type == "code" and f"def {name.functions[0]}(" in cell.source]
+        assert cell.source.splitlines()[-1].startswith("check.")
+    files = re.findall(r"`(\w+\.ipynb)`", head)
+    assert len(files) == 3
+    assert all((built / "student" / "chapters" / file).exists() for file in files)
+
+
+def test_no_sheet_gives_away_an_answer_of_the_second(built):
+    """Its problem 3 asks for which dimension both ways are the same, and after how many conversions a head is back."""
+    says = [mistake.says for back in (False, True) for mistake in check.conversion_mistakes(back)]
+    for text in (texts_of(built / "student" / "hw1_rope.ipynb"), *says):
+        assert not re.search(r"(?:head_dim`?|[Ww]ith|d|dimension) (?:= )?(?:4|four)\b", text), text
+    hint = texts_of(built / "student" / "hw2_prove.md").split("**Problem 3.**")[1]
+    assert "2^t" not in hint
+
+
+def test_sheet_2_defines_what_it_uses(built):
+    text = texts_of(built / "student" / "hw2_prove.md")
+    for symbol, definition in (
+        (r"R_{n-m}", r"R_m = \mathrm{diag}\big(R(m\theta_0), \dots, R(m\theta_{N-1})\big)"),
+        ("h_i", r"h_i = q_i k_i^*"),
+        ("h_{63}", r"h_i = q_i k_i^*"),
+        (r"g(\Delta)", r"g(\Delta) = \mathrm{Re} \sum_{i=0}^{N-1} h_i\, e^{\mathrm{i}\Delta\theta_i}"),
+        (r"\theta_i", r"pair $i$ has the speed $\theta_i$"),
+        ("Px", "Px = (x_0, x_2"),
+    ):
+        assert text.index(definition) <= text.index(symbol), symbol
+    [title] = re.findall(r"^## Problem 2: .*", text, flags=re.MULTILINE)
+    [nudge] = re.findall(r"\*\*Problem 2\.\*\* \*A nudge:\*(.*?)\*A step", text)
+    assert "in absolute value" in title
+    assert "in absolute value" in nudge
+
+
+def test_both_forms_of_a_score_on_sheet_2_are_one(generator):
+    q, k = torch.randn(2, 1, 6, generator=generator, dtype=torch.float64)
+    m, n = 7, 3
+    at = [check.tables_by_loop(torch.tensor([place]), 6, 100.0) for place in (m, n, n - m)]
+    (turned_q,), (turned_k,) = (check.rotation_by_loop(x, *t, True) for x, t in zip((q, k), at, strict=False))
+    [moved] = check.rotation_by_loop(k, *at[2], True)  # by R_{n-m}
+    q_i, k_i = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) for x in (q, k))
+    angles = check.angles_by_loop(torch.tensor([m - n]), 6, 100.0)
+    g = (q_i * k_i.conj() * torch.exp(1j * angles)).sum().real
+    for score in (turned_q @ turned_k.mT, q @ moved.mT):
+        torch.testing.assert_close(score.squeeze(), g, rtol=0, atol=1e-12)
 
 
 def test_the_files_of_a_teacher_work_alone(built, tmp_path):
@@ -1335,7 +1665,13 @@ def test_numbers_of_the_proofs():
     assert comes_back[128] == 7
     theta = torch.tensor(reference.inverse_frequency(63, 128), dtype=torch.float64)
     assert f"{theta:.2e}" == "1.15e-04"
-    assert f"{10 / (theta / 2).sin():.1e}" == "1.7e+05"
+    key = (making.FOLDER / "hw2_prove.md").read_text(encoding="utf-8")
+    least = math.ceil(10 / (theta / 2).sin())
+    assert f"$M \\ge {least // 1000}{{,}}{least % 1000:03}$" in key
+    assert 1.7e5 < least <= 1.8e5
+    assert r"Rounded up to two digits: $M = 1.8 \cdot 10^5$" in key
+    for count, enough in ((least, True), (180_000, True), (170_000, False)):
+        assert bool(1 / (count * (theta / 2).sin()) <= 0.1) == enough
 
 
 def test_homework_3_does_what_its_key_says(capsys):

@@ -542,6 +542,37 @@ def tables(*case):
     assert earned(mark(*EMPTY, keeps)) == [0, 0, 0, 0]
 
 
+def test_a_test_that_compares_with_ones_own_function_earns_nothing(mark):
+    """Through the pipe, too: the sheet asks for numbers that were found with a pencil."""
+    own = """
+def looks_right(rotate):
+    x, at = torch.arange(16.0).view(2, 8), tables(torch.tensor([3, 1]), 8)
+    return torch.allclose(rotate(x, *at), rotate_interleaved(x, *at))
+"""
+    found = mark(*RIGHT, own)
+    assert earned(found) == [5, 4, 5, 5]
+    assert "Task 2, your own test: It compares with a function of your own" in re.sub(r"\n {4}", " ", found.text())
+
+
+def test_a_table_of_a_few_rows_is_named_with_the_rotation_of_the_check_as_well(mark):
+    """It is not the student's own here, as that is not written."""
+    few = """
+def cached_scores(q, k, cache):
+    past, (cos, sin) = (0 if cache is None else cache.shape[1]), tables(torch.arange(64), q.shape[-1])
+    at = cos[past : past + q.shape[1]], sin[past : past + q.shape[1]]
+    q, k = rotate_interleaved(q, *at), rotate_interleaved(k, *at)
+    keys = k if cache is None else torch.cat((cache, k), dim=1)
+    return q @ keys.mT, keys
+"""
+    for cells in (RIGHT, EMPTY):
+        found = mark(*cells, few)
+        assert earned(found)[3] == 3
+        text = re.sub(r"\n {4}", " ", found.text())
+        assert "at once: Right for a few words, and with 300 in one call it stops. Does it make a table" in text
+        assert ("rotate takes x" in text) == (cells is EMPTY)
+        assert "expanded size" not in text
+
+
 def test_too_much_work_is_not_done_for_a_hand_in():
     given = [lambda *case: pytest.fail("it was done")]
     for numbers, dim in ((bytes(8), 10**9), (bytes(2**20 + 8), 2), (bytes(8), float("nan"))):

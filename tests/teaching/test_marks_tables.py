@@ -50,7 +50,7 @@ def test_each_student_is_a_row(layout, tmp_path):
     beside = Path(files[0]).parent
     put(tmp_path, *files, beside / ".ipynb_checkpoints" / "hw1.ipynb", beside / "__MACOSX" / "hw1.ipynb")
     found, others = marks.gathered([tmp_path])
-    assert (list(found), others) == (files, [])
+    assert (list(found), others) == (files, {})
     assert [marks.whose(path, file) for file, path in found.items()] == students
     found, _ = marks.gathered([tmp_path / file for file in files])  # as a shell writes them out
     assert len(found) == 2
@@ -66,7 +66,92 @@ def test_who_handed_in_something_else_is_a_row_too(tmp_path):
     link.symlink_to(tmp_path / "Bo_2_assignsubmission_file" / "hw1.ipynb")
     sheets, others = marks.gathered([tmp_path])
     assert list(sheets) == ["Bo_2_assignsubmission_file/hw1.ipynb"]
-    assert others == ["Anna_1_assignsubmission_file/hw1.pdf", "Cy_3_assignsubmission_file/hw1.ipynb"]
+    assert list(others) == ["Anna_1_assignsubmission_file/hw1.pdf", "Cy_3_assignsubmission_file/hw1.ipynb"]
+
+
+GRADESCOPE = """\
+submission_123456:
+  :submitters:
+  - :name: Zoë Müller
+    :sid: '0031'
+    :email: zoe@example.org
+  :created_at: 2026-04-26 17:34:00.861687000 Z
+  :score: 2.0
+  :results:
+    output: |-
+      =====
+      Final Score:2.0
+submission_123457:
+  :submitters:
+  - :name: Anna O'Alt
+    :sid:
+    :email: anna@example.org
+  - :name: "Bo \\u738b"
+    :sid: 32
+submission_123458:
+  :submitters:
+  - :sid: '33'
+submission_123459:
+  :submitters: []
+"""
+
+
+def exported(folder, text=GRADESCOPE):
+    """As Gradescope's export lies in a folder; one has no line in the list, one brings a folder of another's name."""
+    folder = folder / "assignment_7_export"
+    files = ["123456/hw1.ipynb", "123457/a/hw1.ipynb", "123458/hw1.pdf", "123459/hw1.ipynb", "123460/hw1.ipynb"]
+    files += ["123460/submission_123456/hw1.ipynb", "123460/Bo_102_assignsubmission_file/a_1_2_b.ipynb"]
+    put(folder, *(f"submission_{file}" for file in files))
+    (folder / "submission_metadata.yml").write_text(text, encoding="utf-8")
+
+
+def students(folder):
+    sheets, others = marks.gathered([folder])
+    return [marks.whose(path, file) for file, path in (sheets | others).items()]
+
+
+def test_gradescopes_list_says_whose_a_folder_is(tmp_path, capsys):
+    exported(tmp_path)
+    assert students(tmp_path) == students(tmp_path / "assignment_7_export") == [
+        ("Zoë Müller", "0031"),
+        ("Anna O'Alt, Bo 王", "anna@example.org, 32"),
+        ("submission", "123459"),
+        *[("submission", "123460")] * 3,
+        ("33", "33"),
+    ]  # fmt: skip
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("submission_123456: [", "ParserError: "),
+        ("- a", "AttributeError: "),
+        ("submission_123456:\n  :score: 2", "KeyError: "),
+        (GRADESCOPE, "this Python has no PyYAML: pip install pyyaml"),
+    ],
+    ids=["no YAML", "a list", "no names", "no reader"],
+)
+def test_a_list_that_cannot_be_read_is_named_once(text, why, tmp_path, capsys, monkeypatch):
+    exported(tmp_path, text)
+    if why.startswith("this Python"):
+        monkeypatch.setitem(sys.modules, "yaml", None)
+    assert students(tmp_path)[0] == ("submission", "123456")
+    said = capsys.readouterr().out
+    assert said.count("submission_metadata.yml cannot be read, so students have the numbers of") == 1
+    assert f"for names. ({why}" in said
+
+
+def test_who_handed_in_something_else_to_gradescope_has_a_name(tmp_path, monkeypatch):
+    exported(tmp_path)
+    monkeypatch.setattr(marks, "marked", lambda path, file: marks.Marks(file, *marks.whose(path, file)))
+    monkeypatch.setattr(marks, "keep_to_oneself", lambda: None)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "utf-8"))
+    monkeypatch.chdir(tmp_path)
+    marks.main([str(tmp_path / "assignment_7_export")])
+    table = rows(tmp_path / "marks" / "points.csv", "utf-8-sig")
+    assert table["33"]["remarks"] == "not marked: neither a notebook nor a Python file."
+    assert table["Zoë Müller"]["number"] == "0031"
 
 
 RESTARTS = check.CACHE_MISTAKES[0]
