@@ -75,6 +75,7 @@ def travelling_cell(notebook: dict) -> dict:
     if any("INSTALL" in "".join(cell["source"]) for cell in notebook["cells"]):
         network = "It fetches the weights of a model where they are not installed, and needs no GPU"
     lines = [
+        "#@title The code of the book: run this first",  # for Colab, which folds the cell below its title
         "# The code of the book travels in this cell, zipped (MIT). Nothing that is installed is changed:",
         "# Python imports the book's modules from a folder that goes when the session ends.",
         f"# The notebook needs {', '.join(needed)}. {network}{gpu}.",
@@ -90,7 +91,7 @@ def travelling_cell(notebook: dict) -> dict:
         "cell_type": "code",
         "execution_count": None,
         "id": "book-code",
-        "metadata": {"tags": ["hide-input"], "jupyter": {"source_hidden": True}},
+        "metadata": {"tags": ["hide-input"], "jupyter": {"source_hidden": True}, "cellView": "form"},
         "outputs": [],
         "source": source,
     }

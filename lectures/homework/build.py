@@ -28,6 +28,7 @@ EXAMS, EXAM_NAMES = ROOT / "lectures" / "teacher", ("exam", "exam_short")
 MARKING = ("marks.py", "hand_in.py")  # beside the teacher's check
 
 CARRIED = """\
+#@title The check: run this first
 # The check travels in this cell, compressed (MIT). Python imports it from a folder that goes when the session ends.
 import base64, lzma, pathlib, sys, tempfile
 
@@ -80,14 +81,7 @@ def carrying(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The first cell of a chapter that travels: it brings the code of the book along."""
     from _ext.travelling import travelling_cell  # with Sphinx, which the two functions above do not need
 
-    return folded(nbformat.from_dict(travelling_cell(notebook)), "The code of the book: run this first")
-
-
-def folded(cell: nbformat.NotebookNode, title: str) -> nbformat.NotebookNode:
-    """The same for Colab, which does not look at what Jupyter folds: it shows the title alone."""
-    cell.source = f"#@title {title}\n{''.join(cell.source)}"
-    cell.metadata["cellView"] = "form"
-    return cell
+    return nbformat.from_dict(travelling_cell(notebook))
 
 
 def below_title(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) -> None:
@@ -103,8 +97,8 @@ def carrying_check() -> nbformat.NotebookNode:
     """
     packed = base64.b85encode(lzma.compress(CHECK.read_bytes(), preset=9)).decode()
     source = CARRIED.replace("PACKED", packed)
-    hidden = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}}
-    return folded(nbformat.v4.new_code_cell(source, id="book-code", metadata=hidden), "The check: run this first")
+    hidden = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}, "cellView": "form"}
+    return nbformat.v4.new_code_cell(source, id="book-code", metadata=hidden)
 
 
 def without_assertions(source: str) -> str:

@@ -89,7 +89,9 @@ def test_notebook_says_what_it_needs_and_whether_it_gains_from_a_gpu(html):
     said = {}
     for stem in STEMS:
         notebook = nbformat.read(html / "_sources" / "chapters" / f"{stem}.ipynb", as_version=4)
-        line = carrying(notebook).source.splitlines()[2]
+        assert carrying(notebook).metadata["cellView"] == "form", "what Colab folds"
+        title, *_, line = carrying(notebook).source.splitlines()[:4]
+        assert title.startswith("#@title ")
         needed = re.fullmatch(
             r"# The notebook needs ([\w, ]+)\. (It needs no network and|It fetches.* needs) no GPU(; .*)?\.", line
         )
