@@ -261,7 +261,7 @@ def explore_heads() -> Piece:
             "fast": {"text": in_nats(found["copy, pairs 0 to 7"][layer, head])},
         }  # fmt: skip
         for i, (*_, darkest) in enumerate(COLOURED.values()):
-            states[layer, head, i] = state | cells[i] | {"darkest": {"text": f"darkest: {darkest}"}}
+            states[layer, head, i] = state | cells[i] | {"darkest": {"text": f"strongest: {darkest}"}}
     squares = "".join(
         f'<rect x="{10 + 10 * layer}" y="{24 + 11 * head}" width="9" height="10" fill="{SCORE_INK}" '
         f'data-set="{layer},{head}" data-part="c{layer}-{head}"></rect>'

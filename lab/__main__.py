@@ -7,7 +7,7 @@ from lab import after_rope, experiments, extension, opened
 
 FOLDERS = {"smollm2": Path(__file__).parent / "published_models"}
 EXPERIMENTS = (
-    experiments.EXPERIMENTS | extension.EXPERIMENTS | after_rope.EXPERIMENTS | {"smollm2": (opened.opened, 230)}
+    experiments.EXPERIMENTS | extension.EXPERIMENTS | after_rope.EXPERIMENTS | {"smollm2": (opened.opened, 300)}
 )
 
 

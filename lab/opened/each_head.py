@@ -6,6 +6,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from lab.opened.found import heads
 from lab.opened.shared import model, nats, random_words, rounded, scores, stretches, visit_layers, without
 from lab.opened.which_pairs import shares_of_energy
 
@@ -49,10 +50,16 @@ def where_they_look() -> tuple[Tensor, Tensor]:
 
 
 def read_by(kind: str) -> tuple[Tensor, int]:
-    """Two stretches of text of 256 tokens; or four times 96 random words, read twice. From where on it counts."""
+    """What is read, and from where on it counts.
+
+    The first 256 tokens of both texts, and, again, ten other stretches; or four times 96 random words, read twice, and,
+    again, twelve times other words.
+    """
     if kind == "text":
         return stretches(256, count=1), 0
-    once = random_words(4, 96, seed=2)
+    if kind == "text again":
+        return stretches(256, count=6).unflatten(0, (2, 6))[:, 1:].flatten(0, 1), 0
+    once = random_words(4, 96, seed=2) if kind == "copy" else random_words(12, 96, seed=3)
     return torch.cat((once, once), dim=1), 96
 
 
@@ -61,11 +68,32 @@ def prices(kind: str, layer: int) -> dict[str, list[float]]:
 
     What a layer gets does not depend on what is stopped in it, so that it is computed once.
     """
-    usual = loss_from(0, kind)
+    usual = loss_from(0, kind).mean()
     return {
-        name: [round(loss_from(layer, kind, without([(layer, head)], pairs)) - usual, 4) for head in range(9)]
+        name: [
+            round((loss_from(layer, kind, without([(layer, head)], pairs)).mean() - usual).item(), 4)
+            for head in range(9)
+        ]
         for name, pairs in STOPPED.items()
     }
+
+
+def heads_again() -> dict:
+    """The heads that stood out in `each_head`, on what had no part in choosing them: a price for each text."""
+    found = heads()
+    copy, fast = found["copy, all pairs"], found["copy, pairs 0 to 7"]
+    chosen = {"text": found["text, all pairs"] >= 0.02, "copy": (copy.abs() >= 0.3) | ((fast - copy).abs() >= 0.3)}
+    return {kind: [prices_again(kind, *head) for head in which.nonzero().tolist()] for kind, which in chosen.items()}
+
+
+def prices_again(kind: str, layer: int, head: int) -> dict:
+    """For each of STOPPED what it costs, in nats a token, in each text."""
+    usual = loss_from(0, f"{kind} again")
+    costs = {
+        name: rounded(loss_from(layer, f"{kind} again", without([(layer, head)], pairs)) - usual, 4)
+        for name, pairs in STOPPED.items()
+    }
+    return {"layer": layer, "head": head, **costs}
 
 
 @cache
@@ -77,11 +105,11 @@ def given_to(layer: int, kind: str) -> Tensor:
     return model().block(layer - 1, given_to(layer - 1, kind), model().rotation(torch.arange(tokens.shape[1])))
 
 
-def loss_from(first: int, kind: str, speeds: Tensor | None = None) -> float:
-    """The mean loss with other speeds in layer `first`."""
+def loss_from(first: int, kind: str, speeds: Tensor | None = None) -> Tensor:
+    """(batch,) the mean losses with other speeds in layer `first`."""
     tokens, start = read_by(kind)
     m, x = torch.arange(tokens.shape[1]), given_to(first, kind)
     usual, changed = model().rotation(m), model().rotation(m, inv_freq=speeds)
     for layer in range(first, model().layers):
         x = model().block(layer, x, changed if layer == first else usual)
-    return nats(model().normalized(x)[:, start:-1], tokens[:, start + 1 :]).mean().item()
+    return nats(model().normalized(x)[:, start:-1], tokens[:, start + 1 :]).mean(-1)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from lab.opened.break_it import break_it
-from lab.opened.each_head import each_head
+from lab.opened.each_head import each_head, heads_again
 from lab.opened.few_bits import few_bits
 from lab.opened.long_text import LONG_WAYS, long_text, long_window
 from lab.opened.massive_values import massive_values
@@ -16,7 +16,7 @@ from lab.opened.rescue import FIRST, borders, map_of_rescue, rescue, rescued_aga
 from lab.opened.scores_by_distance import scores_by_distance
 from lab.opened.shared import KINDS, model
 from lab.opened.which_pairs import energies, which_pairs
-from lab.opened.who_looks_back import who_looks_back
+from lab.opened.who_looks_back import next_five, who_looks_back
 from lab.opened.without_layers import without_layers
 
 ALL = {
@@ -34,6 +34,8 @@ def opened() -> Iterator[tuple[dict, Callable[[], dict]]]:
     for layer in range(30):
         settings = {"experiment": "each head", "layer": layer}
         yield settings, lambda layer=layer: each_head(layer) | measured_on()
+    yield {"experiment": "heads again"}, lambda: heads_again() | measured_on()
+    yield {"experiment": "next five"}, lambda: next_five() | measured_on()
     for first in FIRST:
         yield {"experiment": "borders", "first": first}, lambda first=first: borders(first) | measured_on()
     yield {"experiment": "rescued again"}, lambda: rescued_again() | measured_on()

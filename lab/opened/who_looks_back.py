@@ -2,6 +2,7 @@
 
 import torch
 
+from lab.opened.found import stored
 from lab.opened.shared import (
     attention_by_distance,
     losses,
@@ -12,6 +13,23 @@ from lab.opened.shared import (
     stretches,
     without,
 )
+
+
+def next_five() -> dict:
+    """What a copy costs when one of the next five heads, or the four others, turn in part or not at all."""
+    worst, fast, whole = (19, 8), slice(0, 4), slice(0, 32)
+    five = [tuple(head) for head in stored("who looks back")["next_heads"]]
+    four = [head for head in five if head != worst]
+    variants = {
+        "pairs 0 to 3, only layer 19, head 8": without([worst], fast),
+        "all pairs, only layer 19, head 8": without([worst], whole),
+        "pairs 0 to 3, the four others": without(four, fast),
+        "all pairs, all five": without(five, whole),
+    }
+    once = random_words(16, 128)
+    twice, m = torch.cat((once, once), dim=1), torch.arange(256)
+    rotations = {name: model().rotation(m, inv_freq=speeds) for name, speeds in variants.items()}
+    return {"copied": {name: means(losses(twice, rotate), 129) for name, rotate in rotations.items()}}
 
 
 def who_looks_back() -> dict:
