@@ -8,7 +8,7 @@ import torch
 
 import figures.opened
 from lab import opened, published_model
-from lab.opened import few_bits, long_text, only_the_distance, scores_by_distance, shared, which_pairs
+from lab.opened import each_head, few_bits, long_text, only_the_distance, scores_by_distance, shared, which_pairs
 from lab.published_model import PublishedModel
 from rope_lib import apply_rotary_emb, apply_rotary_pos_emb, cos_sin, inverse_frequencies
 from tests.conftest import ROOT
@@ -136,6 +136,22 @@ def test_nothing_dropped_is_the_text_and_what_is_dropped_is_not_read(model):
     other = text.clone()
     other[:, :256] = text[:, 100:356]
     assert (opened.dropped(text, 0, 256) - whole).abs().max() > 0.1
+
+
+def test_heads_are_measured_again_on_other_texts_and_words(model):
+    for kind in ("text", "copy"):
+        first, again = ({tuple(row) for row in each_head.read_by(name)[0].tolist()} for name in (kind, f"{kind} again"))
+        assert (len(first), len(again)) == ((2, 10) if kind == "text" else (4, 12))
+        assert not first & again
+    assert {len(one["all pairs"]) for one in opened.stored("heads again")["text"]} == {10}
+
+
+@pytest.mark.slow
+def test_a_head_that_is_measured_again_costs_what_is_stored(model):
+    stored = {(one["layer"], one["head"]): one for one in opened.stored("heads again")["copy"]}
+    again = each_head.prices_again("copy", 29, 1)
+    for stops in each_head.STOPPED:
+        assert again[stops] == pytest.approx(stored[29, 1][stops], abs=0.002)
 
 
 def test_positions_of_a_gap_and_pairs_that_are_slowed(model):
