@@ -324,7 +324,7 @@ CHAIN = (
     'vector-effect="non-scaling-stroke" data-part="chain"></path></g></g>'
     '<circle r="3" fill="currentColor"></circle></g>'
     '<text x="4" y="14">zoom <tspan data-part="times"></tspan> ×</text>'
-    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: mean distance</text>'
+    f'<text x="316" y="14" text-anchor="end" style="fill:{SCORE_INK}">ring: mean from start</text>'
 )
 
 

@@ -31,8 +31,7 @@ for (const piece of document.querySelectorAll("[data-script='engines.js']:not([d
   });
   const summary = words => {
     const [same, rare] = [([text,, best]) => text === best, ([, p]) => p < borders[0]].map(is => words.filter(is).length);
-    const places = `${same} of ${words.length} places`;
-    return `Reading this, the published engine would write the same word at ${places}; ${rare} words it finds unlikely.`;
+    return `The published engine would write ${same} of these ${words.length} words itself; ${rare} it finds unlikely.`;
   };
   const show = () => {
     const s = at(sentence);

@@ -146,8 +146,7 @@ def words(rows: list[list], *, coloured: bool = False) -> str:
 def summary(rows: list[list]) -> str:
     """What one sees in colours, in numbers."""
     same, rare = sum(text == best for text, _, best, _ in rows), sum(p < BORDERS[0] for _, p, *_ in rows)
-    places = f"{same} of {len(rows)} places"
-    return f"Reading this, the published engine would write the same word at {places}; {rare} words it finds unlikely."
+    return f"The published engine would write {same} of these {len(rows)} words itself; {rare} it finds unlikely."
 
 
 def choices(name: str, labels: list[str], *, yours: bool = False) -> str:

@@ -258,7 +258,7 @@ PROBE = (
     + line("score", SCORE_INK)
     + grip(1, part="grip")
     + label(30, 16, "score of a word with itself")
-    + label(310, 216, "distance; grey: trained", anchor="end")
+    + label(310, 216, "grey: trained, framed: now", anchor="end")
 )
 
 

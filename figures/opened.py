@@ -279,7 +279,7 @@ def explore_heads() -> Piece:
     )
     ends = ("first", "0", "1", *(str(low) if low in (4, 16, 64, 256) else "" for low in BACK[2:]))
     bars = (
-        label(10, 14, "share of each pair: 0 fast, 31 slow")
+        label(10, 14, "pairs 0 to 31; top 40 % or more")
         + f'<path transform="translate(10 84) scale(9.4 2)" fill="{QUERY_INK}" data-part="pairs"></path>'
         + '<path d="M10 84H311M10 164H311" stroke="currentColor"></path>'
         + label(10, 106, "where it looks: words back")
