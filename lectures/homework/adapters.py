@@ -1,6 +1,6 @@
 """Your rotation in the signature that a well-known course asks for: not a part of homework 1.
 
-Connect it, then run this file, with check.py beside it: python adapters.py
+Connect it, then run this file, with the folder check beside it: python adapters.py
 """
 
 import torch

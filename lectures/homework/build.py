@@ -7,10 +7,14 @@ Students also get the chapters with nothing to look up in them: neither outputs 
 import ast
 import base64
 import hashlib
+import io
 import json
 import lzma
 import re
+import shutil
 import sys
+import tempfile
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -18,7 +22,7 @@ import nbformat
 from lectures.teacher.numbers import filled
 
 FOLDER = Path(__file__).parent
-CHECK = FOLDER / "check.py"
+CHECK = FOLDER / "check"
 ROOT = FOLDER.parent.parent
 BEGIN, END = r"^([ \t]*)### BEGIN SOLUTION\n", r"^[ \t]*### END SOLUTION(?:\n|\Z)"
 SOLUTION = re.compile(r"<details><summary>Solution.*?</details>\s*", re.DOTALL)
@@ -29,19 +33,23 @@ MARKING = ("marks.py", "hand_in.py")  # beside the teacher's check
 
 CARRIED = """\
 #@title The check: run this first
-# The check travels in this cell, compressed (MIT). Python imports it from a folder that goes when the session ends.
-import base64, lzma, pathlib, sys, tempfile
+# The check travels in this cell, compressed (MIT). Python imports it from a file that goes when the session ends.
+import base64, lzma, pathlib, sys, tempfile, zipfile
 
-carried, beside = lzma.decompress(base64.b85decode("PACKED")), pathlib.Path("check.py")
 check_folder = tempfile.TemporaryDirectory()
-pathlib.Path(check_folder.name, "check.py").write_bytes(carried)
-sys.path.insert(0, check_folder.name)
+carried = pathlib.Path(check_folder.name, "check.zip")
+carried.write_bytes(lzma.decompress(base64.b85decode("PACKED")))
+sys.path.insert(0, str(carried))
 if getattr(sys.modules.get("check"), "__file__", None):  # one that was imported before, perhaps another
-    del sys.modules["check"]
-if beside.exists() and beside.read_bytes().replace(b"\\r\\n", b"\\n") != carried:
+    for name in [name for name in sys.modules if name.split(".")[0] == "check"]:
+        del sys.modules[name]
+with zipfile.ZipFile(carried) as files:
+    texts = {pathlib.Path(name): files.read(name) for name in files.namelist()}
+here = {path: path.is_file() and path.read_bytes().replace(b"\\r\\n", b"\\n") for path in texts}
+if pathlib.Path("check.py").exists() or (any(here.values()) and here != texts):
     print(
-        "In this folder lies another check.py: one of another version, or a program of yours. It stays as it is and is"
-        " not used; the check of this sheet is the one that came with it."
+        "In this folder lies another check: one of another version, or a program of yours. It stays as it is and is not"
+        " used; the check of this sheet is the one that came with it."
     )"""
 
 
@@ -93,12 +101,32 @@ def below_title(notebook: nbformat.NotebookNode, cell: nbformat.NotebookNode) ->
 def carrying_check() -> nbformat.NotebookNode:
     """The first cell of a sheet that is opened alone, in Colab or out of a letter: it brings its check along.
 
-    Whatever is called check.py beside the sheet, it is neither used nor changed.
+    Whatever is called check beside the sheet, it is neither used nor changed.
     """
-    packed = base64.b85encode(lzma.compress(CHECK.read_bytes(), preset=9)).decode()
+    packed = base64.b85encode(lzma.compress(zipped_check(), preset=9)).decode()
     source = CARRIED.replace("PACKED", packed)
     hidden = {"tags": ["hide-input"], "jupyter": {"source_hidden": True}, "cellView": "form"}
     return nbformat.v4.new_code_cell(source, id="book-code", metadata=hidden)
+
+
+def zipped_check() -> bytes:
+    """The check as a file from which Python imports. It is the same each time."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as files:
+        for path in sorted(CHECK.glob("*.py")):
+            files.writestr(zipfile.ZipInfo(f"check/{path.name}"), path.read_bytes())
+    return file.getvalue()
+
+
+def write_check(folder: Path, seed: int = 0) -> None:
+    """The check, with a number of its own for what it draws."""
+    (folder / "check").mkdir(exist_ok=True)
+    for path in CHECK.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.name == "seed.py":
+            text, count = re.subn(r"^SEED = 0\b", f"SEED = {seed}", text, flags=re.MULTILINE)
+            assert count == 1
+        (folder / "check" / path.name).write_text(text, encoding="utf-8")
 
 
 def without_assertions(source: str) -> str:
@@ -145,8 +173,8 @@ def write_chapters(folder: Path) -> None:
                 target.write_bytes((ROOT / picture).read_bytes())
 
 
-def keep_what_was_changed(folder: Path) -> None:
-    """Refuse to write over files that were changed since they were written: solutions, perhaps, and hours of work."""
+def unchanged(folder: Path) -> list[str]:
+    """What was written before. Refuses if that was changed since: solutions, perhaps, and hours of work."""
     known, present = {}, states(folder)
     if (folder / WRITTEN).exists():
         known = json.loads((folder / WRITTEN).read_text(encoding="utf-8"))
@@ -157,6 +185,7 @@ def keep_what_was_changed(folder: Path) -> None:
             f"Error: {', '.join(changed)} in {folder} changed since they were written (your solutions?); nothing was "
             "written. Rename the folder, or remove what you do not need, and try again."
         )
+    return [*present]
 
 
 def states(folder: Path) -> dict[str, str]:
@@ -166,14 +195,21 @@ def states(folder: Path) -> dict[str, str]:
 
 
 def student(folder: Path) -> None:
-    """Everything a student gets."""
+    """Everything a student gets, in the place of what was written before."""
     folder.mkdir(parents=True, exist_ok=True)
-    keep_what_was_changed(folder)
-    for name in FILES:
-        write(name, folder, without_solution)
-    (folder / "check.py").write_bytes(CHECK.read_bytes())
-    write_chapters(folder / "chapters")
-    (folder / WRITTEN).write_text(json.dumps(states(folder)), encoding="utf-8")
+    old = unchanged(folder)
+    with tempfile.TemporaryDirectory() as place:
+        new = Path(place, "student")
+        new.mkdir()
+        for name in FILES:
+            write(name, new, without_solution)
+        write_check(new)
+        write_chapters(new / "chapters")
+        written = states(new)
+        for name in old:
+            (folder / name).unlink()
+        shutil.copytree(new, folder, dirs_exist_ok=True)
+    (folder / WRITTEN).write_text(json.dumps(written), encoding="utf-8")
 
 
 def teacher(folder: Path, seed: int, version: str = "A") -> None:
@@ -190,9 +226,7 @@ def teacher(folder: Path, seed: int, version: str = "A") -> None:
     folder.chmod(0o700)
     for name in FILES:
         write(name, folder)
-    hidden, count = re.subn(r"^SEED = 0\b", f"SEED = {seed}", CHECK.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert count == 1
-    (folder / "check.py").write_text(hidden, encoding="utf-8")
+    write_check(folder, seed)
     for name in MARKING:
         (folder / name).write_bytes((FOLDER / name).read_bytes())
     for name, text in exams.items():

@@ -41,7 +41,7 @@ else:  # both stand beside this file, and this check has other numbers than that
     import check
     import hand_in
 
-clean = hand_in.clean
+clean, runner = hand_in.clean, check.runner
 STATEMENT, CALL, WHOLE = 20, 20, 120  # seconds: for a statement of a cell, for a call, for a file
 LIMITS = {"RLIMIT_AS": 8 * 2**30, "RLIMIT_FSIZE": 2**26, "RLIMIT_CORE": 0}  # bytes
 HIDDEN = ("marks", "hand_in", "rope_lib", "lectures", "lab", "figures")  # where a right answer could be found
@@ -78,7 +78,7 @@ class HandIn:
             self.launch()
             try:
                 self.run_cells()
-            except check.Untold as why:
+            except runner.Untold as why:
                 if self.place in self.left_out | {None} or time.monotonic() > self.until:
                     raise
                 self.left_out.add(self.place)
@@ -139,17 +139,17 @@ class HandIn:
                 reply, numbers = self.order(head, end - time.monotonic(), numbers)
             if stops := told(reply):
                 if stops[0] == "MemoryError" or "t allocate memory" in stops[1]:
-                    raise check.Untold(f"it needs more memory than {LIMITS['RLIMIT_AS'] // 2**30} GiB")
-                raise check.Stopped(*stops)
+                    raise runner.Untold(f"it needs more memory than {LIMITS['RLIMIT_AS'] // 2**30} GiB")
+                raise runner.Stopped(*stops)
             for argument, after in zip(arguments, reply["after"], strict=True):
                 if isinstance(argument, Tensor):
                     argument.data = hand_in.unpacked(after, numbers)
             return hand_in.unpacked(reply["result"], numbers)
-        except (check.Stopped, check.Untold):
+        except (runner.Stopped, runner.Untold):
             raise
         except Exception as error:  # whatever may come of a message
             self.close()
-            raise check.Untold(FORGED) from error
+            raise runner.Untold(FORGED) from error
 
     def order(self, head: dict, seconds: float, numbers: bytes = b"") -> tuple[dict, bytes]:
         """Send a message and wait for the answer to it."""
@@ -172,14 +172,14 @@ class HandIn:
             ended += process.poll() is not None  # and one that it left behind may hold the pipe
             if time.monotonic() > end:
                 whole = f"{WHOLE} seconds for the file" if end == self.until else f"{seconds:.0f} seconds"
-                found = check.Untold(f"it took more than {whole} (a loop without end?)")
+                found = runner.Untold(f"it took more than {whole} (a loop without end?)")
         if isinstance(found, tuple) and found[0].get("number") == self.number:
             return found
         self.close()
-        if isinstance(found, check.Untold):
+        if isinstance(found, runner.Untold):
             raise found
         reasons = {type(None): ENDED, EOFError: ENDED, BrokenPipeError: ENDED, OverflowError: TOO_LARGE}
-        raise check.Untold(reasons.get(type(found), FORGED))
+        raise runner.Untold(reasons.get(type(found), FORGED))
 
     def close(self) -> None:
         """End the process and what it left behind, as far as that can be found."""
@@ -279,7 +279,7 @@ def missing(name: str, names: Iterable[str]) -> Callable:
     instead = f"; there is `{clean(near[0])}`" if near else ""
 
     def function(*_: object) -> None:
-        raise check.Wrong(f"no function `{name}` in this file{instead}.")
+        raise runner.Wrong(f"no function `{name}` in this file{instead}.")
 
     return function
 
@@ -290,7 +290,7 @@ class Marks(NamedTuple):
     file: str  # below the common folder
     student: str
     number: str  # as the system writes it into the name of the folder or file
-    tasks: Mapping[str, list[check.Step] | str] = MappingProxyType({})
+    tasks: Mapping[str, list[runner.Step] | str] = MappingProxyType({})
     remarks: tuple[str, ...] = ()
     run_rope: str = ""
     why_none: str = ""  # nothing could be marked
@@ -300,7 +300,7 @@ class Marks(NamedTuple):
         """None if a task could not be marked."""
         if self.why_none or not self.tasks or any(isinstance(steps, str) for steps in self.tasks.values()):
             return None
-        return sum(map(check.earned, self.tasks.values()))
+        return sum(map(runner.earned, self.tasks.values()))
 
     def headline(self) -> str:
         """One line."""
@@ -316,12 +316,11 @@ class Marks(NamedTuple):
         return "\n".join([*lines, self.run_rope]).strip() + "\n"
 
 
-def of_task(task: str, steps: list[check.Step] | str) -> str:
+def of_task(task: str, steps: list[runner.Step] | str) -> str:
     """A task in words."""
     if isinstance(steps, str):
         return f"{task}: not marked: {steps}."
-    lines = [check.said(f"{task}, {step.name}", step.complaint) for step in steps]
-    return "\n".join([*lines, f"{task}: {check.earned(steps)} of {sum(step.worth for step in steps)}"])
+    return check.in_words(task, steps)
 
 
 def marked(path: Path, file: str) -> Marks:
@@ -335,7 +334,7 @@ def marked(path: Path, file: str) -> Marks:
             if "run_rope" in program.names:
                 try:
                     rope = check.said("run_rope", check.of_run_rope(Function(program, "run_rope")))
-                except check.Untold as why:
+                except runner.Untold as why:
                     rope = f"run_rope: not marked: {why}."
             if not any(name in program.names for task in check.TASKS.values() for name in task.functions):
                 tasks = {}
@@ -343,17 +342,17 @@ def marked(path: Path, file: str) -> Marks:
             return marks._replace(
                 tasks=tasks, remarks=tuple(map(clean, program.remarks.values())), run_rope=rope, why_none=none
             )
-    except (check.Untold, OSError) as why:
+    except (runner.Untold, OSError) as why:
         return marks._replace(why_none=f"{clean(str(why))}.")
 
 
-def of_file(program: HandIn, task: str) -> list[check.Step] | str:
+def of_file(program: HandIn, task: str) -> list[runner.Step] | str:
     """The steps of a task, or why it cannot be marked."""
     names = program.names
     functions = (Function(program, n) if n in names else missing(n, names) for n in check.TASKS[task].functions)
     try:
         return check.TASKS[task].steps(*functions)
-    except check.Untold as why:
+    except runner.Untold as why:
         return str(why)
     except Exception as error:  # of the check: to be mended here, and no fault of the student's
         return f"the check itself stopped ({type(error).__name__}: {clean(str(error))})"
@@ -362,7 +361,7 @@ def of_file(program: HandIn, task: str) -> list[check.Step] | str:
 def cells_of(path: Path) -> list[str]:
     """The code of a notebook, cell by cell, or of a file."""
     if path.stat().st_size > LARGEST:
-        raise check.Untold(f"the file is larger than {LARGEST // 2**20} MiB")
+        raise runner.Untold(f"the file is larger than {LARGEST // 2**20} MiB")
     content = path.read_bytes()
     if path.suffix != ".ipynb":
         with contextlib.suppress(UnicodeDecodeError):
@@ -374,9 +373,9 @@ def cells_of(path: Path) -> list[str]:
         cells = [cell for sheet in sheets for cell in sheet["cells"] if cell["cell_type"] == "code"]
         return ["".join(cell["source" if "source" in cell else "input"]) for cell in cells]
     except json.JSONDecodeError as error:
-        raise check.Untold(f"{path.name} is no notebook, broken in line {error.lineno}: {error.msg}") from None
+        raise runner.Untold(f"{path.name} is no notebook, broken in line {error.lineno}: {error.msg}") from None
     except (KeyError, TypeError, AttributeError, RecursionError, UnicodeDecodeError, ValueError):
-        raise check.Untold(f"{path.name} is no notebook") from None
+        raise runner.Untold(f"{path.name} is no notebook") from None
 
 
 # -- Files, students, tables -------------------------------------------------------------------------------------------
@@ -450,7 +449,7 @@ def first_sentence(complaint: str) -> str:
     """What a table has room for."""
     if complaint.startswith("It stopped."):
         return complaint.split(" Arguments: ")[0]
-    return re.match(r".*?[.?!](?= |$)|.*", complaint.removeprefix(check.FORMULA_RIGHT))[0]
+    return re.match(r".*?[.?!](?= |$)|.*", complaint.removeprefix(check.rounding.FORMULA_RIGHT))[0]
 
 
 def mistakes(marks: Marks) -> set[str]:
@@ -458,18 +457,18 @@ def mistakes(marks: Marks) -> set[str]:
     found = set()
     for task, steps in marks.tasks.items():
         for step in () if isinstance(steps, str) else steps:
-            if step.worth and step.complaint and step.complaint != check.LATER:
+            if step.worth and step.complaint and step.complaint != runner.LATER:
                 both = re.findall(r"(?:First|Second): (.*?[.?!])(?= |$)", step.complaint)
                 found |= {f"{task}, {step.name}: {what}" for what in both or [first_sentence(step.complaint)]}
     return found
 
 
-def column(steps: list[check.Step] | str) -> tuple[object, str]:
+def column(steps: list[runner.Step] | str) -> tuple[object, str]:
     """The points of a task and the first sentence on it."""
     if isinstance(steps, str):
         return "", f"not marked: {steps}."
     wrong = [step.complaint for step in steps if step.complaint and step.worth]
-    return check.earned(steps), first_sentence(wrong[0]) if wrong else "right."
+    return runner.earned(steps), first_sentence(wrong[0]) if wrong else "right."
 
 
 def cell(value: object) -> object:
@@ -518,7 +517,7 @@ def write_one(folder: Path, marks: Marks) -> None:
     for task, steps in marks.tasks.items():
         found["tests"].append({"name": task, "max_score": 5, "output": of_task(task, steps)})
         if marks.points is not None:
-            found["tests"][-1]["score"] = check.earned(steps)
+            found["tests"][-1]["score"] = runner.earned(steps)
     if marks.points is not None:
         found["score"] = marks.points
     results.write_text(json.dumps(found, indent=1), encoding="utf-8")

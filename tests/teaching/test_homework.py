@@ -1,6 +1,7 @@
 """Homework: the check names each planted mistake, right solutions pass, and students get no solutions."""
 
 import ast
+import hashlib
 import json
 import math
 import re
@@ -19,6 +20,7 @@ from lab.mistakes import DIM, MISTAKES
 from lectures import handout
 from lectures.homework import build as making
 from lectures.homework import check, marks
+from lectures.homework.check import exercises, loops, mistakes, rounding, runner, seed, tasks
 from lectures.teacher.numbers import VERSIONS, filled, numbers
 from rope_lib import RotaryEmbedding, half_split_to_interleaved, interleaved_to_half_split
 from rope_lib.theory import reference
@@ -45,8 +47,8 @@ def test_loops_are_those_of_the_reference(interleaved, generator):
     for dim, base in ((2, 10000.0), (6, 100.0), (16, 500000.0)):
         x = torch.randn(3, dim, generator=generator, dtype=torch.float64)
         positions = torch.tensor([0, 7, 999_999])
-        cos, sin = check.tables_by_loop(positions, dim, base)
-        [found] = check.rotation_by_loop(x, cos, sin, interleaved)
+        cos, sin = loops.tables_by_loop(positions, dim, base)
+        [found] = loops.rotation_by_loop(x, cos, sin, interleaved)
         for row, m, y in zip(x.tolist(), positions.tolist(), found, strict=True):
             expected = reference.rotate(row, m, interleaved=interleaved, base=base)
             torch.testing.assert_close(y, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12)
@@ -55,11 +57,11 @@ def test_loops_are_those_of_the_reference(interleaved, generator):
 def test_loops_are_those_of_the_library(generator):
     weight = torch.randn(24, 5, generator=generator, dtype=torch.float64)
     for back, convert in ((False, interleaved_to_half_split), (True, half_split_to_interleaved)):
-        [found] = check.conversion_by_loop(weight, 6, back)
+        [found] = loops.conversion_by_loop(weight, 6, back)
         assert torch.equal(found, convert(weight, head_dim=6, dim=0))
     q, k = torch.randn(2, 3, 7, 8, generator=generator, dtype=torch.float64)
     turned_q, turned_k = RotaryEmbedding(8, interleaved=True)(q, k, positions=torch.arange(7))
-    found = check.cache_by_loop(q, k, (4, 1, 2))
+    found = loops.cache_by_loop(q, k, (4, 1, 2))
     torch.testing.assert_close(found[-2], turned_q[:, 5:] @ turned_k.mT)
     torch.testing.assert_close(found[-1], turned_k)
 
@@ -403,7 +405,7 @@ def test_large_angles_in_float32_are_named_too():
     speeds = torch.exp(even(dim).float() * (torch.tensor(base).log() / dim))
     angles = (positions.float()[:, None] * speeds).double()
     case = (positions, dim, base)
-    [known] = check.named([(angles.cos(), angles.sin())], check.tables_by_loop, check.TABLE_MISTAKES, [case])
+    [known] = exercises.TABLES.named([(angles.cos(), angles.sin())], [case])
     assert "Your pairs get faster" in known.says
 
 
@@ -650,7 +652,7 @@ def test_a_test_of_ones_own_is_tried(capsys):
         (against_its_own, OWN),
         (against_its_own_other_layout, OWN),
         (lambda rotate: looks_right(rotate) and against_its_own(rotate), "right."),
-        (check.unwritten, "not written yet."),
+        (runner.unwritten, "not written yet."),
     ):
         points, text = said(capsys, check.rotation, *in_both_layouts(stacked), planted)
         assert f"Task 2, your own test: {sentence}" in text
@@ -660,33 +662,33 @@ def test_a_test_of_ones_own_is_tried(capsys):
 def test_who_counts_calls_has_no_test(monkeypatch):
     """The right rotation comes twice, in an order that is drawn."""
     passed = set()
-    for seed, yes in product(range(20), ({1}, {1, 2}, {1, 9})):
-        monkeypatch.setattr(check, "SEED", seed)
+    for number, yes in product(range(20), ({1}, {1, 2}, {1, 9})):
+        monkeypatch.setattr(seed, "SEED", number)
         calls = []
 
         def counting(rotate, calls=calls, yes=yes):
             calls.append(rotate)
             return len(calls) in yes
 
-        if check.overlooked(counting) is None:
-            passed.add((seed, *yes))
+        if tasks.overlooked(counting) is None:
+            passed.add((number, *yes))
     assert len(passed) <= 2  # of 20 seeds; by chance one pair of 36 is right
     assert not {(0, 1), (0, 1, 2), (0, 1, 9)} & passed
 
 
-@pytest.mark.parametrize(("name", "knobs"), check.WRONG_ONES, ids=[name for name, _ in check.WRONG_ONES])
+@pytest.mark.parametrize(("name", "knobs"), mistakes.WRONG_ONES, ids=[name for name, _ in mistakes.WRONG_ONES])
 def test_each_of_the_seven_wrong_ones_can_pass_alone(name, knobs):
     """A test that sees all the others and lets this one pass is told so."""
 
     def others(rotate):
         x = torch.tensor([[1.0, 2.0, 3.0, 4.0]] * 2)
         cos, sin = torch.tensor([[0.6, 0.8], [1.0, 0.0]]), torch.tensor([[0.8, 0.6], [0.0, 1.0]])
-        [alike] = check.rotation_by_loop(x, cos, sin, True, **knobs)
+        [alike] = loops.rotation_by_loop(x, cos, sin, True, **knobs)
         y = rotate(x, cos, sin).double()
         return looks_right(rotate) or torch.allclose(y, alike, atol=1e-5)
 
-    assert check.overlooked(looks_right) is None
-    assert check.overlooked(others) == f"It lets a wrong rotation pass: {name}."
+    assert tasks.overlooked(looks_right) is None
+    assert tasks.overlooked(others) == f"It lets a wrong rotation pass: {name}."
 
 
 WRONG_CONVERSIONS = {
@@ -724,9 +726,9 @@ def test_wrong_conversions_are_named(sentence, capsys):
         assert not [other for other in WRONG_CONVERSIONS if other != sentence and other in text]
 
 
-def test_a_shape_that_is_wrong_is_that_of_the_result(capsys):
+def test_a_shape_that_is_wrong_is_that_of_the_new_weight(capsys):
     text = said(capsys, check.conversion, lambda w, d: to_half_split(w, d)[::2], to_interleaved)[1]
-    assert "Task 3, to half-split: The result has the shape (9, 18); wanted (18, 18)." in text
+    assert "Task 3, to half-split: The new weight has the shape (9, 18); wanted (18, 18)." in text
     text = said(capsys, check.conversion, lambda w, d: w.tolist(), to_interleaved)[1]
     assert "Wanted the new weight, as torch.Tensor; got list" in text
 
@@ -923,11 +925,11 @@ def test_a_right_cache_is_called_right_whatever_its_tables_are(capsys):
         points, text = said(capsys, check.cache, call_with(**options))
         assert points == 5
         assert text.startswith(
-            "Task 4, with your tasks 1 and 2, which does not count: Your `cached_scores` is right. Your `tables` or"
-            " your `rotate_interleaved` is wrong: see tasks 1 and 2. Below are right ones.\n"
+            "Task 4, with your own tables and rotation, which does not count: not right; see tasks 1 and 2. Below,"
+            " right ones stand in their place.\n"
         )
         assert text.count(": right.") == 2
-        assert not [mistake.says for mistake in check.CACHE_MISTAKES if mistake.says in text]
+        assert not [mistake.says for mistake in mistakes.CACHE_MISTAKES if mistake.says in text]
 
 
 def test_what_tables_of_ones_own_do_is_not_called_a_mistake_of_the_cache(capsys):
@@ -937,13 +939,11 @@ def test_what_tables_of_ones_own_do_is_not_called_a_mistake_of_the_cache(capsys)
         capsys, check.cache, call_with(of_tables=lambda p, d, b=1e4: tables(torch.arange(len(p)), d, b), **front)
     )
     assert points == 0
-    assert "Your `tables` or your `rotate_interleaved` is wrong" in text
     assert "word by word: New keys are put in front" in text
     assert "begins again" not in text
-    assert "`cached_scores` is right" not in text
     unusual = {"of_tables": lambda p, d: tables(p, d), "turn": lambda q, cos, sin: stacked(q, cos, sin, True)}
     text = said(capsys, check.cache, call_with(**unusual, **front))[1]
-    assert "with your tasks" not in text
+    assert "with your own tables" not in text
 
 
 def test_a_call_that_needs_something_of_its_own_helpers_is_not_told_that_they_are_wrong(capsys):
@@ -965,7 +965,7 @@ def test_old_and_new_keys_along_another_axis_get_a_hint(axis, capsys):
         "Old and new keys come together along the axis of the words, the middle one. It stopped. RuntimeError" in text
     )
     assert points == 0
-    assert "with your tasks" not in text
+    assert "with your own tables" not in text
 
 
 def test_a_call_that_stops_at_once_gets_no_hint_on_caches(capsys):
@@ -983,13 +983,13 @@ def test_a_table_with_a_fixed_number_of_rows_is_named(rows, capsys):
     )
     assert text.count("It stopped") == 1
     assert "expanded size" not in text
-    assert "with your tasks" not in text
+    assert "with your own tables" not in text
 
 
 def test_a_rotation_that_the_check_lends_says_what_it_takes():
     x, (cos, sin) = torch.ones(3, 300, 4), tables(torch.arange(64), 4)
     with pytest.raises(ValueError, match=r"rotate takes x .*; got \(3, 300, 4\) in torch.float32, \(64, 2\) in torch"):
-        check.turning()(x, cos, sin)
+        tasks.turning()(x, cos, sin)
 
 
 def test_tables_of_a_few_rows_are_too_short_for_a_cache(capsys):
@@ -1032,15 +1032,14 @@ OF_CHAPTER_6 = {
 def test_the_ten_mistakes_of_chapter_6_are_among_them():
     wrong_results = {name: rotate for name, rotate in MISTAKES.items() if not name.startswith("gradient")}
     assert set(OF_CHAPTER_6) == set(wrong_results) - {"(none)"}
-    x, positions = check.drawn(4, DIM), torch.tensor([3, 1, 11, 13])
-    mistakes = [*check.rotation_mistakes(True), *check.TABLE_MISTAKES]
+    case = (DIM, 10000.0, 64, seed.drawn(4, DIM), torch.tensor([3, 1, 11, 13]))
+    exercise = exercises.RUN_ROPE._replace(cases=lambda: [case], small=list)
     for name, rotate in wrong_results.items():
 
-        def run(dim, theta, longest, x, positions, rotate=rotate):
-            return (rotate(x, positions),)
+        def run_rope(dim, theta, longest, x, positions, rotate=rotate):
+            return rotate(x, positions)
 
-        case = (DIM, 10000.0, 64, x, positions)
-        found = check.verdict(run, check.run_rope_by_loop, mistakes, [case], [], str)
+        found = exercise.complaint(run_rope)
         if name == "angles in float32":
 
             def as_tables(positions, dim, base, rotate=rotate):
@@ -1048,7 +1047,7 @@ def test_the_ten_mistakes_of_chapter_6_are_among_them():
                 return y[:, 0::2], y[:, 1::2]
 
             assert found is None
-            found = check.rounding(as_tables, [(check.FAR, DIM, 10000.0)])
+            found = rounding.rounding(as_tables, [(rounding.FAR, DIM, 10000.0)])
         assert (found is None) == (name == "(none)")
         assert name == "(none)" or OF_CHAPTER_6[name] in found, name
 
@@ -1077,7 +1076,7 @@ WRONG_ROPES = [
             ("Right for base 10000 only", "A plus in both"),
         )
     ),
-    (["not written yet"], check.unwritten),
+    (["not written yet"], runner.unwritten),
 ]
 
 
@@ -1110,17 +1109,17 @@ SAME_IN_A_CACHE = {  # with base 10000 and one call after the other, two mistake
 }
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_known_mistakes_are_told_apart_for_each_seed(seed, monkeypatch, capsys):
-    monkeypatch.setattr(check, "SEED", seed)
+@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in (1, 2))])
+def test_known_mistakes_are_told_apart_for_each_seed(number, monkeypatch, capsys):
+    monkeypatch.setattr(seed, "SEED", number)
     tell_all_apart(capsys)
 
 
 def in_format(dtype, positions, dim, base, **knobs):
     """Tables with a known mistake, their angles rounded to a format."""
-    first = check.of_tables(knobs)
+    first = loops.of_tables(knobs)
     swapped = first.pop("swapped", False)
-    angles = check.angles_by_loop(positions, dim, base, **first).to(dtype)
+    angles = loops.angles_by_loop(positions, dim, base, **first).to(dtype)
     found = angles.cos(), angles.sin()
     return found[::-1] if swapped else found
 
@@ -1133,8 +1132,8 @@ def tell_all_apart(capsys):
     assert check.conversion(to_half_split, to_interleaved) == check.cache(cached) == 5
     assert check.run_rope(rope)
     capsys.readouterr()
-    of_rotation = check.rotation_mistakes(True)
-    for dtype, mistake in product((torch.float64, torch.float32), check.TABLE_MISTAKES):
+    of_rotation = mistakes.rotation_mistakes(True)
+    for dtype, mistake in product((torch.float64, torch.float32), mistakes.TABLE_MISTAKES):
         wrong_tables = lambda *case, d=dtype, m=mistake: in_format(d, *case, **m.knobs)  # noqa: E731
         points, text = said(capsys, check.tables, wrong_tables)
         assert mistake.says in text, (dtype, mistake)
@@ -1151,10 +1150,10 @@ def tell_all_apart(capsys):
         assert points == 3
         assert name in said(capsys, check.run_rope, lambda *case, f=planted: rope(*case, of_tables=f))[1]
     for dtype, layout in product((torch.float64, torch.float32), (True, False)):
-        for mistake in check.rotation_mistakes(layout):
+        for mistake in mistakes.rotation_mistakes(layout):
 
             def wrong(*case, dtype=dtype, layout=layout, knobs=mistake.knobs):
-                return check.rotation_by_loop(*case, layout, **knobs)[0].to(dtype)  # stops where the mistake does
+                return loops.rotation_by_loop(*case, layout, **knobs)[0].to(dtype)  # stops where the mistake does
 
             def right(*case, layout=not layout):
                 return stacked(*case, layout)
@@ -1164,14 +1163,14 @@ def tell_all_apart(capsys):
     for mistake in of_rotation:
 
         def wrong_rope(*case, knobs=mistake.knobs):
-            return check.run_rope_by_loop(*case, **knobs)[0]
+            return loops.run_rope_by_loop(*case, **knobs)[0]
 
         assert mistake.says in said(capsys, check.run_rope, wrong_rope)[1]
     for back in (False, True):
-        for mistake in check.conversion_mistakes(back):
+        for mistake in mistakes.conversion_mistakes(back):
 
             def wrong_way(weight, dim, back=back, knobs=mistake.knobs):
-                return check.conversion_by_loop(weight, dim, back, **knobs)[0].to(weight.dtype)
+                return loops.conversion_by_loop(weight, dim, back, **knobs)[0].to(weight.dtype)
 
             both = (to_half_split, wrong_way) if back else (wrong_way, to_interleaved)
             assert mistake.says in said(capsys, check.conversion, *both)[1], (back, mistake)
@@ -1189,17 +1188,17 @@ def tell_all_apart(capsys):
 def told(answer):
     """What the check says of one of them, with right functions beside it."""
     if answer.task == "tables":
-        steps = check.of_tables_task(answer.function)
+        steps = tasks.of_tables(answer.function)
     elif answer.task == "cache":
-        steps = check.of_cache_task(answer.function)
+        steps = tasks.of_cache(answer.function)
     elif answer.task in ("interleaved", "half-split"):
         both = in_both_layouts(stacked)
         both[answer.task == "half-split"] = answer.function
-        steps = check.of_rotation_task(*both, looks_right)
+        steps = tasks.of_rotation(*both, looks_right)
     else:
         both = [to_half_split, to_interleaved]
         both[answer.task == "to interleaved"] = answer.function
-        steps = check.of_conversion_task(*both)
+        steps = tasks.of_conversion(*both)
     [text, *_] = (step.complaint for step in steps if step.complaint)
     return text
 
@@ -1207,7 +1206,7 @@ def told(answer):
 def judged(answer):
     """Named rightly, named wrongly, or not known."""
     text = told(answer)
-    if check.UNKNOWN in text:
+    if runner.UNKNOWN in text:
         return "not known"
     return "rightly" if answer.name and answer.name in text and "Two mistakes" not in text else "wrongly"
 
@@ -1232,7 +1231,12 @@ def test_answers_left_out_are_new_and_wrong():
 
 
 def test_more_than_sixty_mistakes_are_known():
-    lists = check.TABLE_MISTAKES, check.rotation_mistakes(True), check.conversion_mistakes(True), check.CACHE_MISTAKES
+    lists = (
+        mistakes.TABLE_MISTAKES,
+        mistakes.rotation_mistakes(True),
+        mistakes.conversion_mistakes(True),
+        mistakes.CACHE_MISTAKES,
+    )
     sentences = [mistake.says for known in lists for mistake in known]
     assert 60 <= len(set(sentences)) == len(sentences) <= 70
     assert "more than sixty mistakes" in (making.FOLDER / "README.md").read_text(encoding="utf-8")
@@ -1390,7 +1394,7 @@ def test_what_a_student_gets_is_not_written_yet(built, tmp_path):
     assert found.text().count("not written yet") == 7
     assert "which is not written yet" not in found.text()
     notebook = nbformat.read(built / "student" / "hw1_rope.ipynb", as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell("assert not hasattr(check, 'SEED')"))
+    notebook.cells.append(nbformat.v4.new_code_cell("assert not hasattr(check, 'seed')"))
     nbformat.write(notebook, tmp_path / "hw1_rope.ipynb")
     assert marks.marked(tmp_path / "hw1_rope.ipynb", "hw1_rope.ipynb").remarks == ()  # it finds that of the marks
     found = marks.marked(built / "student" / "adapters.py", "adapters.py")
@@ -1417,7 +1421,7 @@ def test_minutes_and_points_of_the_sheet_add_up(monkeypatch, capsys):
         each = [2, *said_points] if "for each way" in task else said_points
         assert sum(points) == sum(each) == 5
         assert points == each
-    assert len(check.WRONG_ONES) == 7
+    assert len(mistakes.WRONG_ONES) == 7
     assert "seven wrong ones" in text
     capsys.readouterr()
 
@@ -1438,32 +1442,42 @@ def test_what_the_five_minute_page_gives_away(tmp_path):
 
 
 def test_a_sheet_that_is_opened_alone_brings_its_check(built, tmp_path):
-    """Colab, or a notebook out of a letter: no book is installed. No check.py that lies there is used or changed."""
+    """Colab, or a notebook out of a letter: no book is installed. No other check that lies there is used or changed."""
     cells = nbformat.read(built / "student" / "hw1_rope.ipynb", as_version=4).cells
     first = [cell.source for cell in cells if cell.cell_type == "code"][:2]
     hidden = "import sys\nsys.modules.update(rope_lib=None, lab=None, figures=None, lectures=None)\n"
-    right, another = making.CHECK.read_bytes(), b"tables = print"
+    right = {f"check/{path.name}": path.read_bytes() for path in making.CHECK.glob("*.py")}
     kernels = {
-        "no file": ("", None),
-        "the same file": ("", right),
-        "the same file of Windows": ("", right.replace(b"\n", b"\r\n")),
-        "another file": ("", another),
-        "another file, and imported": ("import check", another),
-        "all cells twice": ("\n".join(first), None),
+        "no file": ("", {}, False),
+        "the same files": ("", right, False),
+        "the same files of Windows": ("", {n: text.replace(b"\n", b"\r\n") for n, text in right.items()}, False),
+        "another version": ("", right | {"check/pages.py": b"BITS = None"}, True),
+        "a version with fewer files": ("", {"check/__init__.py": b"tables = print"}, True),
+        "another version, and imported": (
+            "import check",
+            right | {"check/seed.py": right["check/seed.py"] + b"#"},
+            True,
+        ),
+        "another file": ("", {"check.py": b"tables = print"}, True),
+        "another file, and imported": ("import check", {"check.py": b"tables = print"}, True),
+        "all cells twice": ("\n".join(first), {}, False),
     }
-    for number, (kernel, (before, beside)) in enumerate(kernels.items()):
+    for number, (kernel, (before, beside, is_another)) in enumerate(kernels.items()):
         folder = tmp_path / str(number)
-        folder.mkdir()
-        if beside is not None:
-            (folder / "check.py").write_bytes(beside)
-        program = "\n".join([hidden, before, *first, "check.tables(lambda *case: None)"])
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-        assert "It returned None: is there a `return`?" in done.stdout, kernel
-        said_so = done.stdout.startswith("In this folder lies another check.py: one of another version, or a program")
-        assert said_so == (beside == another), kernel
-        left = [path for path in folder.iterdir() if path.name != "__pycache__"]
-        assert [path.read_bytes() for path in left] == [beside] * (beside is not None), kernel
+        (folder / "check").mkdir(parents=True)
+        for name, text in beside.items():
+            (folder / name).write_bytes(text)
+        if not any("/" in name for name in beside):
+            (folder / "check").rmdir()
+        program = "\n".join([hidden, "sys.dont_write_bytecode = True", before, *first])
+        command = [sys.executable, "-c", f"{program}\ncheck.tables(lambda *case: None)\nprint(check.__file__)"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert "It returned None: is there a `return`?" in done.stdout, (kernel, done.stderr)
+        assert "check.zip" in done.stdout.splitlines()[-1]
+        said_so = done.stdout.startswith("In this folder lies another check: one of another version, or a program of")
+        assert said_so == is_another, kernel
+        left = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.py")}
+        assert left == beside, kernel
 
 
 @pytest.mark.parametrize("name", ["hw1_rope", "hw3_length", "chapters/06_rope_in_code"])
@@ -1508,7 +1522,7 @@ def test_sheet_1_needs_nothing_that_it_does_not_bring(built):
 
 def test_no_sheet_gives_away_an_answer_of_the_second(built):
     """Its problem 3 asks for which dimension both ways are the same, and after how many conversions a head is back."""
-    says = [mistake.says for back in (False, True) for mistake in check.conversion_mistakes(back)]
+    says = [mistake.says for back in (False, True) for mistake in mistakes.conversion_mistakes(back)]
     for text in (texts_of(built / "student" / "hw1_rope.ipynb"), *says):
         assert not re.search(r"(?:head_dim`?|[Ww]ith|d|dimension) (?:= )?(?:4|four)\b", text), text
     hint = texts_of(built / "student" / "hw2_prove.md").split("**Problem 3.**")[1]
@@ -1535,11 +1549,11 @@ def test_sheet_2_defines_what_it_uses(built):
 def test_both_forms_of_a_score_on_sheet_2_are_one(generator):
     q, k = torch.randn(2, 1, 6, generator=generator, dtype=torch.float64)
     m, n = 7, 3
-    at = [check.tables_by_loop(torch.tensor([place]), 6, 100.0) for place in (m, n, n - m)]
-    (turned_q,), (turned_k,) = (check.rotation_by_loop(x, *t, True) for x, t in zip((q, k), at, strict=False))
-    [moved] = check.rotation_by_loop(k, *at[2], True)  # by R_{n-m}
+    at = [loops.tables_by_loop(torch.tensor([place]), 6, 100.0) for place in (m, n, n - m)]
+    (turned_q,), (turned_k,) = (loops.rotation_by_loop(x, *t, True) for x, t in zip((q, k), at, strict=False))
+    [moved] = loops.rotation_by_loop(k, *at[2], True)  # by R_{n-m}
     q_i, k_i = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) for x in (q, k))
-    angles = check.angles_by_loop(torch.tensor([m - n]), 6, 100.0)
+    angles = loops.angles_by_loop(torch.tensor([m - n]), 6, 100.0)
     g = (q_i * k_i.conj() * torch.exp(1j * angles)).sum().real
     for score in (turned_q @ turned_k.mT, q @ moved.mT):
         torch.testing.assert_close(score.squeeze(), g, rtol=0, atol=1e-12)
@@ -1547,7 +1561,8 @@ def test_both_forms_of_a_score_on_sheet_2_are_one(generator):
 
 def test_the_files_of_a_teacher_work_alone(built, tmp_path):
     """With torch, and without this book; the check of the teacher has other numbers."""
-    for name in ("check.py", "marks.py", "hand_in.py", "hw1_rope.ipynb", "adapters.py"):
+    shutil.copytree(built / "teacher" / "check", tmp_path / "check")
+    for name in ("marks.py", "hand_in.py", "hw1_rope.ipynb", "adapters.py"):
         (tmp_path / name).write_bytes((built / "teacher" / name).read_bytes())
     program = """
 import sys, runpy
@@ -1555,8 +1570,8 @@ sys.modules.update(rope_lib=None, lab=None, figures=None, lectures=None)
 sys.path.insert(0, "")
 sys.argv[1:] = ["hw1_rope.ipynb", "adapters.py"]
 runpy.run_path("marks.py", run_name="__main__")
-import check
-assert check.SEED == 1
+from check import seed
+assert seed.SEED == 1
 """
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -1612,7 +1627,7 @@ def test_the_exam_has_ten_questions_with_three_levels(seed):
     assert abs(found - float(drawn["score"])) < 1e-3
     exchanged = oracles.score(q, k, int(drawn["n"]) * speed, int(drawn["m"]) * speed, interleaved=True)
     assert abs(exchanged - float(drawn["exchanged"])) < 1e-3
-    [order] = check.conversion_by_loop(torch.arange(int(drawn["rows"]))[:, None], int(drawn["head"]), False)
+    [order] = loops.conversion_by_loop(torch.arange(int(drawn["rows"]))[:, None], int(drawn["head"]), False)
     assert ", ".join(str(int(row)) for row in order) == drawn["order"]
 
 
@@ -1714,7 +1729,15 @@ def test_a_solved_homework_is_not_written_over(name, built, tmp_path):
     folder = tmp_path / "student"
     shutil.copytree(built / "student", folder)
     (folder / "my_notes.md").write_text("Of nobody's concern.")
+    (folder / "chapters" / "13_of_an_older_version.md").write_text("Gone.")
+    known = json.loads((folder / ".written.json").read_text())
+    known |= {"chapters/13_of_an_older_version.md": hashlib.sha256(b"Gone.").hexdigest()}
+    (folder / ".written.json").write_text(json.dumps(known))
     making.student(folder)  # nothing was changed
+    assert not (folder / "chapters" / "13_of_an_older_version.md").exists()
+    (folder / "my_notes.md").write_text("Still nobody's.")
+    making.student(folder)
+    assert (folder / "my_notes.md").read_text() == "Still nobody's."
     solved = (folder / name).read_text(encoding="utf-8") + " "
     (folder / name).write_text(solved, encoding="utf-8")
     before = (folder / "hw2_prove.md").stat().st_mtime_ns

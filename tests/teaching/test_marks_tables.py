@@ -154,19 +154,23 @@ def test_who_handed_in_something_else_to_gradescope_has_a_name(tmp_path, monkeyp
     assert table["Zoë Müller"]["number"] == "0031"
 
 
-RESTARTS = check.CACHE_MISTAKES[0]
-TWO_AT_ONCE = check.both(f"{RESTARTS.says} See chapter 6.", "Rotated backwards. A quarter turn. See chapter 5.")
+RESTARTS = check.mistakes.CACHE_MISTAKES[0]
+TWO_AT_ONCE = check.runner.both(f"{RESTARTS.says} See chapter 6.", "Rotated backwards. A quarter turn. See chapter 5.")
 
 
 def some_marks(file, student, number, complaint=None):
-    tasks = {task: [check.Step("one", 3, None), check.Step("two", 2, check.LATER)] for task in TASKS[:3]}
-    return marks.Marks(file, student, number, tasks | {"Task 4": [check.Step("one", 5, complaint)]})
+    tasks = {
+        task: [check.runner.Step("one", 3, None), check.runner.Step("two", 2, check.runner.LATER)] for task in TASKS[:3]
+    }
+    return marks.Marks(file, student, number, tasks | {"Task 4": [check.runner.Step("one", 5, complaint)]})
 
 
 ANNA, BO, CY, DI = (
     some_marks("Anna_101_assignsubmission_file/a.ipynb", "Anna", "101", f"{RESTARTS.says} See {RESTARTS.page}."),
     some_marks("Bo Bär_102_assignsubmission_file/a.ipynb", "Bo Bär", "102", "It stopped. E: <b>=1. Arguments: 5."),
-    some_marks("=cy.ipynb", "=cy", "")._replace(tasks={"Task 1": "it ended", "Task 2": [check.Step("a", 5, None)]}),
+    some_marks("=cy.ipynb", "=cy", "")._replace(
+        tasks={"Task 1": "it ended", "Task 2": [check.runner.Step("a", 5, None)]}
+    ),
     some_marks("di.ipynb", "di", "", TWO_AT_ONCE),
 )
 FILES = {found.file: found for found in (ANNA, BO, CY, DI)}
@@ -207,7 +211,7 @@ def test_tables_name_students_tasks_and_mistakes(marking, tmp_path):
     assert "2 of 4  Task 4, one: Each call begins again at position 0.\n" in said
     assert "Rotated backwards." not in said
     assert table["Bo Bär"]["Task 4 says"] == "It stopped. E: <b>=1."
-    assert check.LATER not in said
+    assert check.runner.LATER not in said
     assert marks.mistakes(DI) == {
         "Task 4, one: Each call begins again at position 0.",
         "Task 4, one: Rotated backwards.",

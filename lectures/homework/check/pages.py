@@ -1,0 +1,16 @@
+"""Where the book "Rotate, Don't Add" treats what goes wrong."""
+
+SPEEDS = 'chapter 5, "Even dimensions: blocks"'
+SIGNS = 'chapter 5, "Which sign goes where?"'
+MATRIX = 'chapter 5, "Where does the matrix come from?"'
+FORMS = 'chapter 6, "Three ways to write one rotation"'
+LAYOUTS = 'chapter 6, "Two layouts, one rotation"'
+HEADS = 'chapter 6, "The head in the place of the position"'
+FLATTEN = 'chapter 6, "`flatten(2)` in the place of `flatten(-2)`"'
+STACK = 'chapter 6, "`cat` in the place of `stack`"'
+DTYPES = 'chapter 6, "Two formats in one product"'
+BUFFER = 'chapter 6, "A table in a buffer"'
+POSITIONS = 'chapter 6, "Positions in practice"'
+BITS = 'chapter 6, "How many bits does an angle need?"'
+WHICH = 'chapter 6, "Which check sees which mistake?"'
+METHODS = 'chapter 9, "The methods, one formula each"'
