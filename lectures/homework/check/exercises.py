@@ -64,8 +64,8 @@ def near_tables() -> list[tuple]:
 
 
 def far_tables() -> list[tuple]:
-    """Each the first that a format does not hold, or far beyond."""
-    return [(torch.tensor([m]), 8, 10000.0) for m in (257, 4097, 999_999)]
+    """Positions that a format does not hold, or far beyond; and exponents that have no end in binary."""
+    return [(torch.tensor([m]), dim, 10000.0) for m, dim in ((257, 8), (4097, 8), (999_999, 8), (999_999, 12))]
 
 
 def small_tables() -> Iterator[tuple]:

@@ -35,7 +35,7 @@ def rounded_or(
         return None, None
     if wrong and UNWRITTEN in wrong:
         return wrong, LATER
-    cases = [(FAR, 64, 10000.0), *cases]
+    cases = [(FAR, 96, 10000.0), *cases]  # a 96th, too, is rounded
     rough = rounding(tables, cases)
     if rough and (wrong is None or turned_so()):
         return None, FORMULA_RIGHT + rough
