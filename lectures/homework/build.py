@@ -11,7 +11,6 @@ import io
 import json
 import lzma
 import re
-import shutil
 import sys
 import tempfile
 import zipfile
@@ -50,7 +49,8 @@ if pathlib.Path("check.py").exists() or (any(here.values()) and here != texts):
     print(
         "In this folder lies another check: one of another version, or a program of yours. It stays as it is and is not"
         " used; the check of this sheet is the one that came with it."
-    )"""
+    )
+del carried, files, texts, here"""
 
 
 def without_solution(text: str, *, code: bool) -> str:
@@ -173,19 +173,23 @@ def write_chapters(folder: Path) -> None:
                 target.write_bytes((ROOT / picture).read_bytes())
 
 
-def unchanged(folder: Path) -> list[str]:
-    """What was written before. Refuses if that was changed since: solutions, perhaps, and hours of work."""
-    known, present = {}, states(folder)
-    if (folder / WRITTEN).exists():
-        known = json.loads((folder / WRITTEN).read_text(encoding="utf-8"))
-        present = {name: state for name, state in present.items() if name in known}  # what others put there stays there
-    changed = [name for name, state in present.items() if known.get(name) != state]
+def put(new: Path, folder: Path) -> None:
+    """Copy files, unless one that is there was changed since it was written: a solution, perhaps, and hours of work."""
+    record, known = folder / WRITTEN, {}
+    if record.exists():
+        known = json.loads(record.read_text(encoding="utf-8"))
+    present, written = states(folder), states(new)
+    changed = [name for name, state in present.items() if state not in (known.get(name), written.get(name, state))]
     if changed:
         sys.exit(
             f"Error: {', '.join(changed)} in {folder} changed since they were written (your solutions?); nothing was "
             "written. Rename the folder, or remove what you do not need, and try again."
         )
-    return [*present]
+    for path in (path for path in new.rglob("*") if path.is_file()):
+        target = folder / path.relative_to(new)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    record.write_text(json.dumps(written), encoding="utf-8")
 
 
 def states(folder: Path) -> dict[str, str]:
@@ -195,21 +199,14 @@ def states(folder: Path) -> dict[str, str]:
 
 
 def student(folder: Path) -> None:
-    """Everything a student gets, in the place of what was written before."""
+    """Everything a student gets."""
     folder.mkdir(parents=True, exist_ok=True)
-    old = unchanged(folder)
-    with tempfile.TemporaryDirectory() as place:
-        new = Path(place, "student")
-        new.mkdir()
+    with tempfile.TemporaryDirectory() as new:
         for name in FILES:
-            write(name, new, without_solution)
-        write_check(new)
-        write_chapters(new / "chapters")
-        written = states(new)
-        for name in old:
-            (folder / name).unlink()
-        shutil.copytree(new, folder, dirs_exist_ok=True)
-    (folder / WRITTEN).write_text(json.dumps(written), encoding="utf-8")
+            write(name, Path(new), without_solution)
+        write_check(Path(new))
+        write_chapters(Path(new, "chapters"))
+        put(Path(new), folder)
 
 
 def teacher(folder: Path, seed: int, version: str = "A") -> None:

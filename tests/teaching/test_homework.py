@@ -466,6 +466,64 @@ def test_a_clamp_far_out_is_not_called_rounding(capsys):
         assert points == 3
 
 
+@pytest.mark.parametrize("number", range(6))
+def test_a_table_that_is_kept_from_an_earlier_call_is_seen_with_each_seed(number, monkeypatch):
+    """It grows, and is kept for its dimension: the base of the first call stays."""
+    monkeypatch.setattr(seed, "SEED", number)
+    kept = {}
+
+    def grows(positions, head_dim, base=10000.0):
+        longest = int(positions.max()) + 1
+        if head_dim not in kept or len(kept[head_dim][0]) < longest:
+            kept[head_dim] = tables(torch.arange(longest), head_dim, base)
+        return tuple(table[positions] for table in kept[head_dim])
+
+    [near, _] = tasks.steps_of_tables(grows)
+    assert near.complaint == runner.CHANGES
+
+
+def test_a_second_pass_looks_at_each_case():
+    calls = []
+
+    def last_case_changes(positions, head_dim, base=10000.0):
+        calls.append(base)
+        late = calls.count(base) > 1 and base < 10
+        return tables(positions + late, head_dim, base)
+
+    assert tasks.steps_of_tables(last_case_changes)[0].complaint == runner.CHANGES
+
+
+def test_tables_in_a_buffer_are_looked_at_when_they_come():
+    """The next call changes them: whoever uses them at once gets what is right."""
+    buffer = torch.zeros(2, 400, 200, dtype=torch.float64)
+
+    def shared(positions, head_dim, base=10000.0):
+        cos, sin = buffer[:, : len(positions), : head_dim // 2]
+        new = tables(positions, head_dim, base)
+        cos.copy_(new[0])
+        sin.copy_(new[1])
+        return cos, sin
+
+    assert check.tables(shared) == 5
+
+
+def test_large_positions_need_five_digits(capsys):
+    def four_digits(positions, *case):
+        return tables(positions.double() + 5e-5 * (positions > 1000), *case)
+
+    assert check.tables(four_digits) == 3
+    assert not check.run_rope(lambda *case: rope(*case, of_tables=four_digits))
+
+
+def test_a_function_that_stops_in_the_smallest_cases_gets_a_larger_one(capsys):
+    def needs_two_pairs(positions, head_dim, base=10000.0):
+        assert head_dim > 2
+        return tuple(3 * table for table in tables(positions, head_dim, base))
+
+    text = said(capsys, check.tables, needs_two_pairs)[1]
+    assert "positions = [0], head_dim = 4, base = 10000: cos got [3, 3], wanted [1, 1]." in text
+
+
 @pytest.mark.parametrize(
     "made",
     [torch.nan, torch.inf, 0],
@@ -703,6 +761,25 @@ def test_each_of_the_seven_wrong_ones_can_pass_alone(name, knobs):
     assert tasks.overlooked(others) == f"It lets a wrong rotation pass: {name}."
 
 
+def test_a_test_that_refuses_the_right_one_the_second_time_has_no_point():
+    """It lets the first right rotation pass, and so would be right if that one came once."""
+    seen = []
+
+    def once(rotate):
+        right = looks_right(rotate)
+        seen.extend([1] * right)
+        return right and len(seen) == 1
+
+    assert tasks.overlooked(once).startswith("It refuses a rotation that is right")
+
+
+def test_a_rotation_that_is_lent_takes_whole_numbers():
+    x, cos, sin = torch.tensor([[1, 0]]), torch.zeros(1, 1), torch.ones(1, 1)
+    assert torch.equal(tasks.turning()(x, cos, sin), torch.tensor([[0.0, 1.0]]))
+    with pytest.raises(ValueError, match="rotate takes x"):
+        tasks.turning()(torch.ones(1, 6), cos, sin)
+
+
 WRONG_CONVERSIONS = {
     "The other way round": lambda w, d, to, back: back(w, d),
     "from head to head": lambda w, d, to, back: to(w, len(w)),
@@ -772,6 +849,12 @@ def test_a_weight_is_not_changed_and_keeps_its_dtype(capsys):
         points, text = said(capsys, check.conversion, planted, to_interleaved)
         assert f"Task 3, the weight and its dtype: {sentence}" in text
         assert points == 4
+
+
+def test_the_way_back_keeps_the_weight_as_well(capsys):
+    points, text = said(capsys, check.conversion, to_half_split, lambda w, d: w.copy_(to_interleaved(w, d)))
+    assert points == 4
+    assert "the weight and its dtype: Your function changes the weight that it is given" in text
 
 
 def raw(old_and_new, turned):
@@ -937,8 +1020,8 @@ def test_a_right_cache_is_called_right_whatever_its_tables_are(capsys):
         points, text = said(capsys, check.cache, call_with(**options))
         assert points == 5
         assert text.startswith(
-            "Task 4, with your own tables and rotation, which does not count: not right; see tasks 1 and 2. Below,"
-            " right ones stand in their place.\n"
+            "Task 4, with your own tables and rotation, which does not count: not what it is with right ones."
+            " Below, right ones stand in their place.\n"
         )
         assert text.count(": right.") == 2
         assert not [mistake.says for mistake in mistakes.CACHE_MISTAKES if mistake.says in text]
@@ -967,6 +1050,94 @@ def test_a_call_that_needs_something_of_its_own_helpers_is_not_told_that_they_ar
     )
     text = said(capsys, check.cache, planted)[1]
     assert text.startswith("Task 4, word by word: New keys are put in front")
+
+
+def heading(text):
+    """What is said of the student's own helpers, which does not count."""
+    start = "Task 4, with your own tables and rotation, which does not count: "
+    first, _, rest = text.partition("\nTask 4, word by word")
+    return (first.removeprefix(start), rest) if first.startswith(start) else ("", text)
+
+
+def with_boom(*_):
+    raise TypeError("boom")
+
+
+def still_to_write(*_):
+    raise NotImplementedError("your code here")
+
+
+def test_what_own_helpers_do_is_said_wherever_it_makes_a_difference(capsys):
+    """Also where the points are the same with right ones: else the reader could not see what is shown."""
+    front = lambda old, new: torch.cat((new, old), dim=1)  # noqa: E731
+    wrong_axis = lambda old, new: torch.cat((old, new), dim=0)  # noqa: E731
+    standing = lambda p, d, b=10000.0: tables(0 * p, d, b)  # noqa: E731
+    for options, of_own, of_lent in (
+        ({"of_tables": with_boom}, "It stopped. TypeError: boom", ": right."),
+        ({"of_tables": with_boom, "join": front}, "It stopped. TypeError: boom", ": New keys are put in front"),
+        ({"of_tables": with_boom, "join": wrong_axis}, "It stopped. TypeError: boom", ": The first call ends well"),
+        (
+            {"of_tables": still_to_write, "join": front},
+            "it calls `still_to_write`, which is not written yet.",
+            ": New keys are put in front",
+        ),
+        ({"of_tables": standing}, "not what it is with right ones.", ": right."),
+    ):
+        own, lent = heading(said(capsys, check.cache, call_with(**options))[1])
+        assert of_own in own
+        assert "Below, right ones stand in their place." in own
+        assert lent.startswith(of_lent), lent
+
+
+def test_a_call_that_stops_with_any_helpers_is_told_once(capsys):
+    text = said(capsys, check.cache, call_with(join=with_boom))[1]
+    assert heading(text)[0] == ""
+    assert text.count("boom") == 1
+
+
+def test_nothing_can_be_told_of_own_helpers_and_with_right_ones_it_stops():
+    """As in a process that ends: it still gets its two steps."""
+
+    def ends(*_):
+        raise runner.Untold("its program ended")
+
+    steps = tasks.steps_of_cache(call_with(of_tables=ends, join=with_boom))
+    assert [step.worth for step in steps] == [0, 3, 2]
+    assert steps[0].complaint == "not to be told: its program ended. Below, right ones stand in their place."
+    assert "boom" in steps[1].complaint
+
+
+@pytest.mark.parametrize("has_helpers", [True, False])
+def test_names_are_left_as_they_were(has_helpers):
+    """Also where nothing can be told with right helpers; a helper that was not written stays so."""
+
+    def ends(*_):
+        raise runner.Untold("its program ended")
+
+    function = call_with(join=ends)
+    names = function.__globals__
+    if not has_helpers:
+        del names["tables"], names["rotate_interleaved"]
+    before = dict(names)
+    with pytest.raises(runner.Untold):
+        tasks.steps_of_cache(function)
+    assert names == before
+
+
+def test_a_mistake_of_tables_in_a_cache_asks_for_the_first_task(capsys):
+    text = said(capsys, check.cache, lambda *case: cached(*case, of_tables=FORMULA["half as fast"]))[1]
+    assert "(Is task 1 right?) See chapter 5" in text
+
+
+def test_a_call_that_stops_for_a_few_words_has_no_table_that_is_too_short(capsys):
+    def one_word(q, k, cache):
+        if q.shape[1] > 1:
+            raise TypeError("boom")
+        return cached(q, k, cache)
+
+    points, text = said(capsys, check.cache, one_word)
+    assert points == 3
+    assert "several words at once: It stopped. TypeError: boom" in text
 
 
 @pytest.mark.parametrize("axis", [0, -1])
@@ -1059,7 +1230,8 @@ def test_the_ten_mistakes_of_chapter_6_are_among_them():
                 return y[:, 0::2], y[:, 1::2]
 
             assert found is None
-            found = rounding.rounding(as_tables, [(rounding.FAR, DIM, 10000.0)])
+            far = (rounding.FAR, DIM, 10000.0)
+            found = rounding.rounding([as_tables(*far)], [far])
         assert (found is None) == (name == "(none)")
         assert name == "(none)" or OF_CHAPTER_6[name] in found, name
 
@@ -1099,6 +1271,32 @@ def test_wrong_run_ropes_are_named(sentences, planted, capsys):
     assert all(sentence in text for sentence in sentences), text
 
 
+def test_run_rope_is_tried_on_texts_with_positions_of_their_own(capsys):
+    def first_text(d_k, theta, longest, x, positions):
+        return rope(d_k, theta, longest, x, positions.view(-1, positions.shape[-1])[0].expand(positions.shape))
+
+    assert not check.run_rope(first_text)
+
+
+def test_run_rope_is_tried_far_out_with_numbers_that_are_drawn(capsys):
+    def second_number_lost(d_k, theta, longest, x, positions):
+        y = rope(d_k, theta, longest, x, positions)
+        lost = rope(d_k, theta, longest, x * torch.tensor([1.0, 0.0]).repeat(d_k // 2), positions)
+        return torch.where(positions[..., None] > 100, lost, y)
+
+    right, text = said(capsys, check.run_rope, second_number_lost)
+    assert not right
+    assert "d_k = 8, theta = 10000, token_positions = [257], x = [[" in text
+
+
+def test_run_rope_may_make_a_table_of_all_positions(capsys):
+    def with_a_table(d_k, theta, longest, x, positions):
+        cos, sin = (table[positions] for table in tables(torch.arange(longest), d_k, theta))
+        return stacked(x, cos, sin, True)
+
+    assert check.run_rope(with_a_table)
+
+
 def test_a_wrong_rotation_with_rounded_angles_is_not_excused(capsys):
     for words in ROUNDED:
         for rotation in ("A plus in both", "The sines have no effect", "by the angle of the first one"):
@@ -1129,7 +1327,7 @@ def test_known_mistakes_are_told_apart_for_each_seed(number, monkeypatch, capsys
 
 def in_format(dtype, positions, dim, base, **knobs):
     """Tables with a known mistake, their angles rounded to a format."""
-    first = loops.of_tables(knobs)
+    first = loops.knobs_of_tables(knobs)
     swapped = first.pop("swapped", False)
     angles = loops.angles_by_loop(positions, dim, base, **first).to(dtype)
     found = angles.cos(), angles.sin()
@@ -1200,17 +1398,17 @@ def tell_all_apart(capsys):
 def told(answer):
     """What the check says of one of them, with right functions beside it; nothing if it passes."""
     if answer.task == "tables":
-        steps = tasks.of_tables(answer.function)
+        steps = tasks.steps_of_tables(answer.function)
     elif answer.task == "cache":
-        steps = tasks.of_cache(answer.function)
+        steps = tasks.steps_of_cache(answer.function)
     elif answer.task in ("interleaved", "half-split"):
         both = in_both_layouts(stacked)
         both[answer.task == "half-split"] = answer.function
-        steps = tasks.of_rotation(*both, looks_right)
+        steps = tasks.steps_of_rotation(*both, looks_right)
     else:
         both = [to_half_split, to_interleaved]
         both[answer.task == "to interleaved"] = answer.function
-        steps = tasks.of_conversion(*both)
+        steps = tasks.steps_of_conversion(*both)
     return next((step.complaint for step in steps if step.complaint), "")
 
 
@@ -1481,7 +1679,7 @@ def test_a_sheet_that_is_opened_alone_brings_its_check(built, tmp_path):
         "a version with fewer files": ("", {"check/__init__.py": b"tables = print"}, True),
         "another version, and imported": (
             "import check",
-            right | {"check/seed.py": right["check/seed.py"] + b"#"},
+            right | {"check/runner.py": right["check/runner.py"].replace(b"there a `return`", b"")},
             True,
         ),
         "another file": ("", {"check.py": b"tables = print"}, True),
@@ -1612,6 +1810,14 @@ assert seed.SEED == 1
 def test_the_teachers_folder_is_for_nobody_else(built):
     assert (built / "teacher").stat().st_mode & 0o077 == 0
     assert not {path.name for path in (built / "student").iterdir()} & {"marks.py", "hand_in.py"}
+
+
+def test_the_check_travels_with_students_and_lies_beside_the_key(built):
+    files = {path.name for path in making.CHECK.glob("*.py")}
+    for whose, carried in (("student", 1), ("teacher", 0)):
+        assert {path.name for path in (built / whose / "check").iterdir()} == files
+        cells = nbformat.read(built / whose / "hw1_rope.ipynb", as_version=4).cells
+        assert sum("check.zip" in cell.source for cell in cells) == carried  # the key would carry other numbers
 
 
 def test_the_marks_of_sheet_3_add_up(built):
@@ -1755,12 +1961,11 @@ def test_a_solved_homework_is_not_written_over(name, built, tmp_path):
     folder = tmp_path / "student"
     shutil.copytree(built / "student", folder)
     (folder / "my_notes.md").write_text("Of nobody's concern.")
-    (folder / "chapters" / "13_of_an_older_version.md").write_text("Gone.")
-    known = json.loads((folder / ".written.json").read_text())
-    known |= {"chapters/13_of_an_older_version.md": hashlib.sha256(b"Gone.").hexdigest()}
-    (folder / ".written.json").write_text(json.dumps(known))
     making.student(folder)  # nothing was changed
-    assert not (folder / "chapters" / "13_of_an_older_version.md").exists()
+    record = json.loads((folder / ".written.json").read_text(encoding="utf-8"))
+    assert "my_notes.md" not in record
+    record["my_notes.md"] = hashlib.sha256(b"Of nobody's concern.").hexdigest()  # older versions took it for theirs
+    (folder / ".written.json").write_text(json.dumps(record), encoding="utf-8")
     (folder / "my_notes.md").write_text("Still nobody's.")
     making.student(folder)
     assert (folder / "my_notes.md").read_text() == "Still nobody's."
@@ -1774,3 +1979,20 @@ def test_a_solved_homework_is_not_written_over(name, built, tmp_path):
     (folder / ".written.json").unlink()  # by a version of the book that kept no record
     with pytest.raises(SystemExit, match="nothing was written"):
         making.student(folder)
+
+
+def test_a_file_of_ones_own_where_a_new_one_belongs_is_kept(tmp_path):
+    folder = tmp_path / "student"
+    (folder / "check").mkdir(parents=True, mode=0o700)
+    (folder / "check" / "tasks.py").write_text("mine = 1")
+    (folder / ".written.json").write_text(json.dumps({"check.py": "of an older version"}))
+    with pytest.raises(SystemExit, match=r"Error: check/tasks\.py in .* nothing was written"):
+        making.student(folder)
+    assert [path.name for path in folder.rglob("*.py")] == ["tasks.py"]
+    (folder / "check" / "tasks.py").unlink()
+    (folder / "check.py").write_text("an older check, or mine")
+    folder.chmod(0o700)
+    making.student(folder)
+    assert (folder / "check.py").read_text() == "an older check, or mine"
+    assert (folder / "check" / "tasks.py").exists()
+    assert folder.stat().st_mode & 0o777 == 0o700

@@ -23,12 +23,12 @@ from .runner import CHANGES, Exercise, Result, Wrong, alike, called, difference,
 from .seed import chance, drawn, some_positions
 
 
-def one_like(place: int, name: str) -> Callable[..., Result]:
-    """Calls for one tensor, of the shape of the argument in that place."""
+def asked_for_one(index: int, name: str) -> Callable[..., tuple[Tensor, ...]]:
+    """Calls for one tensor, of the shape of the argument of that index."""
 
     def asked(function: Callable, *case: object) -> Result:
         [found] = tensors(called(function, *case), name)
-        return (shaped(found, name, case[place].shape),)
+        return (shaped(found, name, case[index].shape),)
 
     return asked
 
@@ -54,12 +54,13 @@ def asked_for_tables(function: Callable, positions: Tensor, dim: int, base: floa
 
 
 def near_tables() -> list[tuple]:
-    """Bases large and small, positions in any order."""
+    """Positions from 0 and falling ones; one dimension with two bases, in case a table is kept by its dimension."""
     draw = chance()
+    dim = draw.choice((8, 12, 16))
     return [
-        (torch.arange(5), draw.choice((8, 12, 16)), 10000.0),
+        (torch.arange(5), dim, 10000.0),
         (some_positions(4, 40), draw.choice((6, 10, 14)), float(draw.randrange(50, 900))),
-        (some_positions(3, 40), 8, float(draw.randrange(3, 8))),
+        (some_positions(3, 40), dim, float(draw.randrange(3, 8))),
     ]
 
 
@@ -95,7 +96,7 @@ TABLES = Exercise(
     asked_for_tables, tables_by_loop, near_tables, small_tables, show_tables,
     mistakes=TABLE_MISTAKES, names=("cos", "sin"), tell=angles,
 )  # fmt: skip
-TABLES_FAR = TABLES._replace(cases=far_tables, small=far_tables, mistakes=(), tolerance=1e-5)
+TABLES_FAR = TABLES._replace(cases=far_tables, small=list, mistakes=(), tolerance=1e-5)
 
 # -- (x, cos, sin) -> x, turned, in each layout ------------------------------------------------------------------------
 
@@ -130,8 +131,8 @@ def show_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> str:
 
 ROTATIONS = {
     layout: Exercise(
-        one_like(0, "the turned x"), partial(rotation_by_loop, interleaved=layout), some_rotations, small_rotations,
-        show_rotation, mistakes=rotation_mistakes(layout),
+        asked_for_one(0, "the turned x"), partial(rotation_by_loop, interleaved=layout),
+        some_rotations, small_rotations, show_rotation, mistakes=rotation_mistakes(layout),
     )
     for layout in (INTERLEAVED, HALF_SPLIT)
 }  # fmt: skip
@@ -174,8 +175,8 @@ def order(got: tuple[Tensor, ...], wanted: tuple[Tensor, ...], names: tuple[str,
 
 TO_HALF_SPLIT, TO_INTERLEAVED = (
     Exercise(
-        one_like(0, "the new weight"), partial(conversion_by_loop, back=back), some_weights, small_weights, show_weight,
-        mistakes=conversion_mistakes(back), tell=order,
+        asked_for_one(0, "the new weight"), partial(conversion_by_loop, back=back),
+        some_weights, small_weights, show_weight, mistakes=conversion_mistakes(back), tell=order,
     )
     for back in (False, True)
 )  # fmt: skip
@@ -215,7 +216,7 @@ def a_few_words() -> list[tuple]:
 
 
 def several_words() -> list[tuple]:
-    """And once many: no table of a few rows is enough for that."""
+    """The same, and once 300 in a call: no table of a few rows is enough for that."""
     return [*a_few_words(), (*drawn(2, 1, 301, 4).float(), (300, 1))]
 
 
@@ -256,6 +257,11 @@ def near_run_ropes() -> list[tuple]:
     return [*cases, (8, 10000.0, 64, drawn(2, 3, 8).float(), rows)]
 
 
+def far_run_ropes() -> list[tuple]:
+    """As for tables, with numbers that are drawn."""
+    return [(dim, base, 1_000_000, drawn(1, dim).float(), positions) for positions, dim, base in far_tables()]
+
+
 def small_run_ropes() -> Iterator[tuple]:
     """The smallest first."""
     for dim, theta, m in product((2, 4, 6, 8), (10000.0, 100.0), (0, 1, 2, 3)):
@@ -269,6 +275,7 @@ def show_run_rope(dim: int, theta: float, longest: int, x: Tensor, positions: Te
 
 
 RUN_ROPE = Exercise(
-    one_like(3, "the turned x"), run_rope_by_loop, near_run_ropes, small_run_ropes, show_run_rope,
+    asked_for_one(3, "the turned x"), run_rope_by_loop, near_run_ropes, small_run_ropes, show_run_rope,
     mistakes=(*rotation_mistakes(INTERLEAVED), *TABLE_MISTAKES),
 )  # fmt: skip
+RUN_ROPE_FAR = RUN_ROPE._replace(cases=far_run_ropes, small=list, mistakes=(), tolerance=1e-5)

@@ -41,7 +41,7 @@ def tables_by_loop(positions: Tensor, dim: int, base: float, *, swapped: bool = 
     return (angles.sin(), angles.cos()) if swapped else (angles.cos(), angles.sin())
 
 
-def of_tables(knobs: dict) -> dict:
+def knobs_of_tables(knobs: dict) -> dict:
     """Those of the knobs that belong to the tables."""
     return {name: value for name, value in knobs.items() if name in {"swapped", *angles_by_loop.__kwdefaults__}}
 
@@ -90,7 +90,7 @@ def rotation_by_loop(
 
 def run_rope_by_loop(dim: int, theta: float, longest: int, x: Tensor, positions: Tensor, **knobs) -> Result:
     """Tables and interleaved rotation together."""
-    first = of_tables(knobs)
+    first = knobs_of_tables(knobs)
     rest = {name: value for name, value in knobs.items() if name not in first}
     return rotation_by_loop(x, *tables_by_loop(positions, dim, theta, **first), INTERLEAVED, **rest)
 

@@ -9,7 +9,7 @@ from .exercises import TABLES
 from .loops import angles_by_loop, tables_by_loop
 from .mistakes import TABLE_MISTAKES
 from .pages import BITS
-from .runner import LATER, UNKNOWN, UNWRITTEN, both
+from .runner import LATER, UNKNOWN, Result, both
 
 FORMULA_RIGHT = "The formula is right. "
 FORMATS = (  # relative errors of an angle (one rounding to three), the last whole number, where an error is shown
@@ -33,37 +33,35 @@ def rounded_or(
     """
     if wrong is None and wrong_far is None:
         return None, None
-    if wrong and UNWRITTEN in wrong:
-        return wrong, LATER
     cases = [(FAR, 96, 10000.0), *cases]  # a 96th, too, is rounded
-    rough = rounding(tables, cases)
+    found, _ = TABLES.results(tables, cases)
+    rough = rounding(found, cases)
     if rough and (wrong is None or turned_so()):
         return None, FORMULA_RIGHT + rough
     if wrong and wrong.startswith(UNKNOWN) and turned_so():
         for known in TABLE_MISTAKES:
-            if rough := rounding(tables, cases, **known.knobs):
+            if rough := rounding(found, cases, **known.knobs):
                 return both(f"{known.says} See {known.page}.", rough), LATER
     return wrong, LATER if wrong else wrong_far
 
 
-def rounding(tables: Callable, cases: list[tuple], **knobs) -> str | None:
+def rounding(found: list[Result], cases: list[tuple], **knobs) -> str | None:
     """A sentence if the angles are those of a coarse format: their relative errors give it away, and nothing else.
 
     The first of the cases is at the positions FAR. With knobs: the angles of a known mistake, and coarse besides.
     """
-    student, _ = TABLES.results(tables, cases)
-    if None in student:
+    if None in found:
         return None
     of_angles = {name: value for name, value in knobs.items() if name != "swapped"}
     sizes = [angles_by_loop(*case, **of_angles).abs() for case in cases]
     errors = []
-    for (cos, sin), case in zip(student, cases, strict=True):
+    for (cos, sin), case in zip(found, cases, strict=True):
         right_cos, right_sin = tables_by_loop(*case, **knobs)
         if ((cos**2 + sin**2 - 1).abs() > 0.02).any():
             return None
         errors.append(torch.atan2(sin * right_cos - cos * right_sin, cos * right_cos + sin * right_sin))
     for name, *_ in FORMATS[:2]:
-        if all(map(torch.equal, *zip(*((t, in_format(t, name)) for tables in student for t in tables), strict=True))):
+        if all(map(torch.equal, *zip(*((t, in_format(t, name)) for tables in found for t in tables), strict=True))):
             off = max(e.abs().max() for e in (errors[0][FAR.le(FINE)], *errors[1:]))
             if off < 2 * torch.finfo(getattr(torch, name)).eps:
                 return (
@@ -120,7 +118,7 @@ def coarse(name: str, worst: float, whole: int | None, look: int, errors: Tensor
 
 def in_step(errors: Tensor, seen: Tensor) -> bool:
     """Whether in each column the errors are proportional to the positions."""
-    last = seen.sum(dim=0) - 1  # the largest position of each pair
+    last = seen.sum(dim=0) - 1  # of each pair the place of its largest position in FAR
     slopes = errors.gather(0, last[None]) / FAR[last]
     rest = (errors - FAR[:, None] * slopes)[seen]
     return bool(rest.abs().max() < 0.02 * errors[seen].abs().max())

@@ -1,4 +1,4 @@
-"""Asks a function, compares, and says what is wrong. Nothing here knows what the function is for."""
+"""Asks a function, compares, and says what is wrong. Of what is asked it knows two hints: complex numbers, and axes."""
 
 import contextlib
 import math
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .pages import FLATTEN, FORMS
 
-Result = tuple[Tensor, ...] | None  # None: it stopped, or the shape is wrong
+Result = tuple[Tensor, ...] | None  # None: there is none, as it stopped
 
 UNWRITTEN = "not written yet"
 NOT_YET = f"{UNWRITTEN}."
@@ -20,8 +20,8 @@ STOPPED = "It stopped. "
 CALLS = "it calls `"
 UNKNOWN = "Wrong, in a way that I do not know. The smallest case that I found: "
 CHANGES = (
-    "The same arguments give another result the second time. Does something count on from call to call, or is it drawn"
-    " by chance?"
+    "The same arguments give another result the second time. Does something count on from call to call, is something"
+    " kept from an earlier one, or is it drawn by chance?"
 )
 
 
@@ -30,7 +30,7 @@ class Wrong(Exception):
 
 
 class Stopped(Exception):
-    """What a function raised that runs elsewhere: the class, the message, and see `raised`."""
+    """A function in another process raised something. Its parts: the class, the message, what `raised` would say."""
 
 
 class Untold(Exception):
@@ -85,7 +85,9 @@ def difference(got: tuple[Tensor, ...], wanted: tuple[Tensor, ...], names: tuple
 class Exercise(NamedTuple):
     """What is asked for, the cases that it is tried on, and what goes wrong most often."""
 
-    asked: Callable[..., Result]  # asked(function, *case): calls it, and looks at the form of what comes back
+    asked: Callable[
+        ..., tuple[Tensor, ...]
+    ]  # asked(function, *case): calls it, and looks at the form of what comes back
     right: Callable[..., Result]  # right(*case): by loops; with the knobs of a mistake they make it
     cases: Callable[[], list[tuple]]  # what has to be right
     small: Callable[[], Iterable[tuple]]  # more, the smallest first: one is shown if no mistake is known
@@ -114,7 +116,7 @@ class Exercise(NamedTuple):
         found, complaints = self.results(function, cases)
         if unwritten := [complaint for complaint in complaints if UNWRITTEN in complaint]:
             return unwritten[0]
-        if not all(map(alike, found, self.results(function, cases)[0])):
+        if not all(map(alike, found, self.results(function, cases)[0])):  # one call may spoil another
             return CHANGES
         if all(alike(f, self.right(*case), self.tolerance) for f, case in zip(found, cases, strict=True)):
             return None
@@ -232,7 +234,7 @@ def tensors(result: object, *names: str) -> tuple[Tensor, ...]:
     found = [part if isinstance(part, Tensor) else torch.as_tensor(part.copy()) for part in found]
     if any(tensor.is_complex() for tensor in found):
         raise Wrong(f"Complex numbers came back; each has to become two real ones again. See {FORMS}.")
-    return tuple(tensor.detach().cpu() for tensor in found)
+    return tuple(tensor.detach().cpu().clone() for tensor in found)  # the next call may change it
 
 
 def shaped(tensor: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
@@ -248,7 +250,7 @@ def shaped(tensor: Tensor, name: str, shape: tuple[int, ...]) -> Tensor:
 
 
 def described(thing: object) -> str:
-    """A tensor by its shape and format, all else as it is."""
+    """A tensor by its shape and format, a function by its name, all else as it is."""
     if hasattr(thing, "shape") and hasattr(thing, "dtype"):
         return f"{tuple(thing.shape)} in {thing.dtype}"
     return f"`{thing.__name__}`" if hasattr(thing, "__name__") else repr(thing)

@@ -14,7 +14,7 @@ def chance() -> random.Random:
 
 
 def drawn(*shape: int) -> Tensor:
-    """Normal numbers, the same for each SEED."""
+    """Normal numbers, which SEED and the sum of the shape decide."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(1000 * SEED + sum(shape)), dtype=torch.float64)
 
 

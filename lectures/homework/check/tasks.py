@@ -1,4 +1,4 @@
-"""What each task of the sheet earns, step by step."""
+"""What each task of the sheet earns, step by step; and what is wrong with a run_rope, which earns nothing."""
 
 import contextlib
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from .exercises import (
     CACHE_OF_SEVERAL,
     ROTATIONS,
     RUN_ROPE,
+    RUN_ROPE_FAR,
     TABLES,
     TABLES_FAR,
     TO_HALF_SPLIT,
@@ -24,9 +25,10 @@ from .mistakes import WRONG_ONES
 from .pages import BITS, DTYPES, FORMS, LAYOUTS
 from .rounding import rounded_or
 from .runner import (
+    CALLS,
     LATER,
-    NOT_YET,
     STOPPED,
+    UNKNOWN,
     Step,
     Untold,
     Wrong,
@@ -44,7 +46,7 @@ from .seed import chance, drawn
 # -- Task 1: tables ----------------------------------------------------------------------------------------------------
 
 
-def of_tables(function: Callable) -> list[Step]:
+def steps_of_tables(function: Callable) -> list[Step]:
     """Near and far; what only rounding spoils counts as far."""
     wrong, wrong_far = TABLES.complaint(function), TABLES_FAR.complaint(function)
     wrong, wrong_far = rounded_or(wrong, wrong_far, function, TABLES.cases())
@@ -60,7 +62,7 @@ FORMATS_OF_X = (  # and of the tables
 )  # fmt: skip
 
 
-def of_rotation(interleaved: Callable, half_split: Callable, looks_right: Callable) -> list[Step]:
+def steps_of_rotation(interleaved: Callable, half_split: Callable, looks_right: Callable) -> list[Step]:
     """Both layouts, what a right rotation can still spoil, and the student's own test."""
     functions = {INTERLEAVED: interleaved, HALF_SPLIT: half_split}
     wrong = {layout: ROTATIONS[layout].complaint(function) for layout, function in functions.items()}
@@ -79,9 +81,9 @@ def habits(function: Callable, interleaved: bool) -> str | None:
     case = single(*wide)
     if changed(function, *case):
         return f"Your function changes the x that it is given, and someone else may still need it. See {FORMS}."
-    for of_x, of_tables in FORMATS_OF_X:
-        case = tuple(part.to(dtype) for part, dtype in zip(wide, (of_x, of_tables, of_tables), strict=True))
-        given = f"x in {of_x}, tables in {of_tables}"
+    for of_x, of_both in FORMATS_OF_X:
+        case = tuple(part.to(dtype) for part, dtype in zip(wide, (of_x, of_both, of_both), strict=True))
+        given = f"x in {of_x}, tables in {of_both}"
         try:
             [y] = tensors(called(function, *case), "the turned x")
             shaped(y, "the turned x", case[0].shape)
@@ -179,7 +181,7 @@ def turning(interleaved: bool = INTERLEAVED, **knobs) -> Callable:
 # -- Task 3: conversions -----------------------------------------------------------------------------------------------
 
 
-def of_conversion(to_half_split: Callable, to_interleaved: Callable) -> list[Step]:
+def steps_of_conversion(to_half_split: Callable, to_interleaved: Callable) -> list[Step]:
     """Both ways, and what a right one can still spoil."""
     wrong = TO_HALF_SPLIT.complaint(to_half_split), TO_INTERLEAVED.complaint(to_interleaved)
     kept = LATER if any(wrong) else kept_weight(to_half_split) or kept_weight(to_interleaved)
@@ -218,27 +220,33 @@ RIGHT_HELPERS = {
     "rotate_interleaved": turning(),
 }
 OWN_HELPERS = "with your own tables and rotation, which does not count"
+STOPS = (STOPPED, CALLS, GETS_A_CACHE, FEW_ROWS)
 
 
-def of_cache(function: Callable) -> list[Step]:
-    """With the student's own tables and rotation, or with right ones in their place: whichever earns more."""
+def steps_of_cache(function: Callable) -> list[Step]:
+    """With the student's own tables and rotation, or with right ones in their place: whichever earns more.
+
+    A line says so where that makes a difference: a result that they spoil can look like a mistake of the cache.
+    """
     try:
-        own, why = with_helpers(function), "not right; see tasks 1 and 2. Below, right ones stand in their place."
-        if earned(own) == 5 or own[0].complaint == NOT_YET:
+        own = with_helpers(function)
+        if earned(own) == 5:
             return own
+        [first, *_] = (step.complaint for step in own if step.complaint)
+        why = first if first.startswith(STOPS) else "not what it is with right ones."
     except Untold as untold:
-        own, why = [], f"not to be told: {untold}. Below, right ones stand in their place."
+        own, why = [], f"not to be told: {untold}."
     with standing_in(function, RIGHT_HELPERS):
         lent = with_helpers(function)
     if own and (earned(own), not stops(own)) > (earned(lent), not stops(lent)):
         return own
-    if own and earned(own) == earned(lent):
-        return own if stops(own) and stops(lent) else lent
-    return [Step(OWN_HELPERS, 0, why), *lent]
+    if list(map(kind, own)) == list(map(kind, lent)):
+        return own if stops(own) else lent
+    return [Step(OWN_HELPERS, 0, f"{why} Below, right ones stand in their place."), *lent]
 
 
 def with_helpers(function: Callable) -> list[Step]:
-    """With those that it finds."""
+    """The two steps, with the helpers that the function finds under their names."""
     wrong, later = CACHE.complaint(function), LATER
     if not wrong:
         later = CACHE_OF_SEVERAL.complaint(function)
@@ -256,7 +264,12 @@ def with_helpers(function: Callable) -> list[Step]:
 
 def stops(steps: list[Step]) -> bool:
     """Whether one of them says that it stops."""
-    return any(STOPPED in (step.complaint or "") for step in steps)
+    return any(step.complaint and step.complaint.startswith(STOPS) for step in steps)
+
+
+def kind(step: Step) -> str | None:
+    """The same for complaints which differ by digits or by the name of a function only."""
+    return next((start for start in (*STOPS, UNKNOWN) if (step.complaint or "").startswith(start)), step.complaint)
 
 
 # -- With the signature of a well-known course -------------------------------------------------------------------------
@@ -284,9 +297,9 @@ def of_run_rope(function: Callable) -> str | None:
         return True
 
     cases = RUN_ROPE.cases()
-    of_tables = [(positions, dim, theta) for dim, theta, _, _, positions in cases if positions.ndim == 1]
-    wrong, wrong_far = RUN_ROPE.complaint(function), TABLES_FAR.complaint(as_tables)
-    wrong, wrong_far = rounded_or(wrong, wrong_far, as_tables, of_tables, turned_so)
+    near = [(positions, dim, theta) for dim, theta, _, _, positions in cases if positions.ndim == 1]
+    wrong, wrong_far = RUN_ROPE.complaint(function), RUN_ROPE_FAR.complaint(function)
+    wrong, wrong_far = rounded_or(wrong, wrong_far, as_tables, near, turned_so)
     return wrong or wrong_far
 
 
@@ -301,8 +314,8 @@ class Task(NamedTuple):
 
 
 TASKS = {
-    "Task 1": Task(("tables",), of_tables),
-    "Task 2": Task(("rotate_interleaved", "rotate_half_split", "looks_right"), of_rotation),
-    "Task 3": Task(("to_half_split", "to_interleaved"), of_conversion),
-    "Task 4": Task(("cached_scores",), of_cache),
+    "Task 1": Task(("tables",), steps_of_tables),
+    "Task 2": Task(("rotate_interleaved", "rotate_half_split", "looks_right"), steps_of_rotation),
+    "Task 3": Task(("to_half_split", "to_interleaved"), steps_of_conversion),
+    "Task 4": Task(("cached_scores",), steps_of_cache),
 }
