@@ -773,9 +773,18 @@ def test_a_test_that_refuses_the_right_one_the_second_time_has_no_point():
     assert tasks.overlooked(once).startswith("It refuses a rotation that is right")
 
 
+def test_a_test_that_stops_if_its_own_function_is_wrong_has_its_point():
+    def looks_at_its_own_first(rotate):
+        if not looks_right(rotate_interleaved):
+            raise ValueError("mend rotate_interleaved first")
+        return looks_right(rotate)
+
+    assert tasks.overlooked(looks_at_its_own_first) is None
+
+
 def test_a_rotation_that_is_lent_takes_whole_numbers():
-    x, cos, sin = torch.tensor([[1, 0]]), torch.zeros(1, 1), torch.ones(1, 1)
-    assert torch.equal(tasks.turning()(x, cos, sin), torch.tensor([[0.0, 1.0]]))
+    x, cos, sin = torch.tensor([[1, 0]]), torch.full((1, 1), 0.6), torch.full((1, 1), 0.8)
+    torch.testing.assert_close(tasks.turning()(x, cos, sin), torch.tensor([[0.6, 0.8]]))
     with pytest.raises(ValueError, match="rotate takes x"):
         tasks.turning()(torch.ones(1, 6), cos, sin)
 

@@ -238,10 +238,9 @@ def steps_of_cache(function: Callable) -> list[Step]:
         own, why = [], f"not to be told: {untold}."
     with standing_in(function, RIGHT_HELPERS):
         lent = with_helpers(function)
-    if own and (earned(own), not stops(own)) > (earned(lent), not stops(lent)):
+    better = own and (earned(own), not stops(own)) > (earned(lent), not stops(lent))
+    if better or list(map(kind, own)) == list(map(kind, lent)):
         return own
-    if list(map(kind, own)) == list(map(kind, lent)):
-        return own if stops(own) else lent
     return [Step(OWN_HELPERS, 0, f"{why} Below, right ones stand in their place."), *lent]
 
 
