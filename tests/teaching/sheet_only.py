@@ -17,15 +17,21 @@ class Answer(NamedTuple):
     function: object
 
 
+def into(answers):
+    """What puts a function into a list."""
+
+    def wrong(task, truth, says):
+        def put(function):
+            answers.append(Answer(task, truth, says, function))
+            return function
+
+        return put
+
+    return wrong
+
+
 ANSWERS: list[Answer] = []
-
-
-def wrong(task, truth, says):
-    def put(function):
-        ANSWERS.append(Answer(task, truth, says, function))
-        return function
-
-    return put
+wrong = into(ANSWERS)
 
 
 def tables(positions, head_dim, base=10000.0):  # this one is right, and so are the two below

@@ -629,6 +629,13 @@ def test_habits_cost_a_point(capsys):
         a, b, c, d = (product.to(x.dtype) for product in (x0 * cos, x1 * sin, x0 * sin, x1 * cos))
         return join(a - b, c + d, interleaved)
 
+    def in_half(x, cos, sin, interleaved):
+        return (
+            stacked(x.half(), cos.half(), sin.half(), interleaved).to(x.dtype)
+            if x.dtype == torch.bfloat16
+            else stacked(x, cos, sin, interleaved)
+        )
+
     def number_by_number(x, cos, sin, interleaved):
         y, half = torch.empty_like(x), x.shape[-1] // 2
         for word, i in product(range(x.shape[-2]), range(half)):
@@ -647,6 +654,7 @@ def test_habits_cost_a_point(capsys):
         (tables_rounded, "the tables are rounded before they meet x"),
         (tables_rounded_alone, "the tables are rounded before they meet x"),
         (products_rounded, "products are rounded before they are added"),
+        (in_half, "its numbers are rounded more than once"),
         (number_by_number, "products are rounded before they are added"),
     ):
         for wrong in (0, 1):
@@ -846,6 +854,9 @@ def test_a_weight_is_not_changed_and_keeps_its_dtype(capsys):
     def double(weight, head_dim):
         return to_half_split(weight, head_dim).double()
 
+    def digits(weight, head_dim):
+        return to_half_split(weight.float(), head_dim).to(weight.dtype)
+
     def half(weight, head_dim):
         return to_half_split(weight, head_dim).to(torch.bfloat16 if weight.dtype == torch.float16 else weight.dtype)
 
@@ -854,6 +865,7 @@ def test_a_weight_is_not_changed_and_keeps_its_dtype(capsys):
         (single, "The weight in torch.float64, and the result in torch.float32; wanted the weight's dtype"),
         (double, "The weight in torch.float32, and the result in torch.float64; wanted the weight's dtype"),
         (half, "The weight in torch.float16, and the result in torch.bfloat16; wanted the weight's dtype"),
+        (digits, "The weight in torch.float64, and the result has lost digits. Rows change places, and no number"),
     ):
         points, text = said(capsys, check.conversion, planted, to_interleaved)
         assert f"Task 3, the weight and its dtype: {sentence}" in text
@@ -1434,33 +1446,37 @@ def kind(text):
     )
 
 
-@pytest.mark.parametrize("answer", sheet_only.ANSWERS, ids=lambda answer: answer.function.__name__)
+@pytest.mark.parametrize(
+    "answer", [*sheet_only.ANSWERS, *left_out.ANSWERS], ids=lambda answer: answer.function.__name__
+)
 def test_what_is_said_of_answers_by_one_who_had_the_sheet_only(answer):
     assert answer.says in told(answer)
     assert bool(answer.says) == bool(told(answer))
 
 
+@pytest.mark.parametrize("number", range(1, 6))
+def test_half_a_turn_is_tried_with_each_seed(number, monkeypatch):
+    """Else a point would hang on the number: of 22 steps of the first pair the cosine is nearly -1, and no other is."""
+    monkeypatch.setattr(seed, "SEED", number)
+    [shears] = [a for a in left_out.ANSWERS if a.function.__name__ == "three_shears_that_fail_at_half_a_turn"]
+    assert kind(told(shears)) == "not known"
+
+
 def test_how_often_is_the_name_right():
-    """The page says the figures: of sixty, before the one that passed was mended, and of 38 that were written first."""
+    """The page says the figures as they were before what was wrong in them was mended; these are after that."""
     page = (making.FOLDER / "README.md").read_text(encoding="utf-8")
-    counts = Counter(kind(told(answer)) for answer in sheet_only.ANSWERS)
-    assert counts == {"named": 46, "stops": 5, "form": 4, "not known": 4, "passes": 1}
-    assert (
-        "45 were named, all rightly. Of five it showed the error with which they stopped, of four which shape or type"
-        " came where another was wanted. Of four it said that it does not know. Two passed"
-    ) in page
-    found = Counter((bool(answer.name), kind(told(answer))) for answer in left_out.ANSWERS)
-    assert found == {(True, "named"): 19, (False, "not known"): 19}
-    assert all(answer.name in told(answer) and "Two mistakes" not in told(answer) for answer in left_out.ANSWERS)
-    assert "Of 38 others" in page
-    assert "named 19 of 19 rightly that have a mistake of the list, and one of 19 that have none" in page
-
-
-def test_answers_left_out_are_new_and_wrong():
-    for answer in left_out.ANSWERS:
-        assert told(answer), answer.function.__name__
-    names = [answer.function.__name__ for answer in left_out.ANSWERS]
-    assert len(set(names)) == len(names)
+    for answers, counts, before in (
+        (
+            sheet_only.ANSWERS,
+            {"named": 46, "stops": 5, "form": 4, "not known": 4, "passes": 1},
+            "| 60, first | 45 | 0 | 4 | 9 | 2 |",
+        ),
+        (left_out.ANSWERS, {"named": 25, "not known": 15}, "| 40, half of them unusual | 23 | 1 | 15 | 0 | 1 |"),
+    ):
+        assert Counter(kind(told(answer)) for answer in answers) == counts
+        assert before in page
+        assert sum(map(int, before.split("|")[2:-1])) == len(answers)
+        assert len({answer.function.__name__ for answer in answers}) == len(answers)
 
 
 def test_more_than_sixty_mistakes_are_known():

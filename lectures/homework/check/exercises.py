@@ -102,10 +102,12 @@ TABLES_FAR = TABLES._replace(cases=far_tables, small=list, mistakes=(), toleranc
 
 
 def some_rotations() -> list[tuple]:
-    """With two axes in front, with one, and with none."""
+    """With two axes in front, with one, and with none; and quarter turns, whose cosines are 1, 0 and -1."""
     draw = chance()
     shapes = (2, 3, 5, draw.choice((8, 12))), (4, 4, draw.choice((6, 10))), (3, 10)
-    return [single(drawn(*s), *tables_by_loop(some_positions(s[-2], 30), s[-1], 10000.0)) for s in shapes]
+    cases = [(drawn(*s), *tables_by_loop(some_positions(s[-2], 30), s[-1], 10000.0)) for s in shapes]
+    quarters = torch.tensor([[1.0], [0.0], [-1.0], [0.0]])
+    return [single(*case) for case in (*cases, (drawn(4, 2), quarters, quarters.roll(1, dims=0)))]
 
 
 def small_rotations() -> Iterator[tuple]:
