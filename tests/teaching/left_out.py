@@ -367,7 +367,7 @@ def rows_moved_inside_the_weight(weight, head_dim):
     return weight
 
 
-@wrong("to interleaved", "A float64 weight goes through float32 and loses digits.", "has lost digits")
+@wrong("to interleaved", "A float64 weight goes through float32 and loses digits.", "has other numbers")
 def permutation_matrix_in_single_precision(weight, head_dim):
     source = torch.arange(head_dim).reshape(2, -1).T.reshape(-1)
     matrix = torch.eye(head_dim, dtype=torch.float32)[source]

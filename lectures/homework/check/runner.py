@@ -1,4 +1,4 @@
-"""Asks a function, compares, and says what is wrong. Of what is asked it knows two hints: complex numbers, and axes."""
+"""Asks a function, compares, says what is wrong. It knows two hints on what is asked: see `tensors` and `shaped`."""
 
 import contextlib
 import math
@@ -85,9 +85,7 @@ def difference(got: tuple[Tensor, ...], wanted: tuple[Tensor, ...], names: tuple
 class Exercise(NamedTuple):
     """What is asked for, the cases that it is tried on, and what goes wrong most often."""
 
-    asked: Callable[
-        ..., tuple[Tensor, ...]
-    ]  # asked(function, *case): calls it, and looks at the form of what comes back
+    asked: Callable[..., tuple[Tensor, ...]]  # asked(function, *case): calls it, and looks at the form of the result
     right: Callable[..., Result]  # right(*case): by loops; with the knobs of a mistake they make it
     cases: Callable[[], list[tuple]]  # what has to be right
     small: Callable[[], Iterable[tuple]]  # more, the smallest first: one is shown if no mistake is known

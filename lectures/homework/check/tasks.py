@@ -218,7 +218,9 @@ def kept_weight(function: Callable, exercise: Exercise) -> str | None:
         if found.dtype != dtype:
             return f"The weight in {dtype}, and the result in {found.dtype}; wanted the weight's dtype. See {DTYPES}."
         if not torch.equal(found.double(), exercise.right(weight.to(dtype), 6)[0]):
-            return f"The weight in {dtype}, and the result has lost digits. Rows change places, and no number changes."
+            return (
+                f"The weight in {dtype}, and the result has other numbers. Rows change places, and no number changes."
+            )
     return None
 
 
@@ -251,7 +253,7 @@ def steps_of_cache(function: Callable) -> list[Step]:
         if earned(own) == 5:
             return own
         [first, *_] = (step.complaint for step in own if step.complaint)
-        why = first if first.startswith(STOPS) else "not what it is with right ones."
+        why = first if first.startswith(STOPS) else "the result differs from what right ones give."
     except Untold as untold:
         own, why = [], f"not to be told: {untold}."
     with standing_in(function, RIGHT_HELPERS):
